@@ -1,0 +1,33 @@
+"""Errors that are meant for people, and how the command lines show them."""
+
+import sys
+from collections.abc import Callable
+
+
+class UserError(Exception):
+    """A mistake or an obstacle that the person at the keyboard can mend.
+
+    The message is one line: what is wrong, with the value, and what to do.
+    """
+
+
+def guard(main: Callable[[], None], *, debug: bool = False) -> None:
+    """Run a program's ``main`` and turn its faults into exit codes.
+
+    A ``UserError`` prints one line to stderr and exits with 2; Ctrl-C exits with
+    130. With ``debug`` the exception passes through, traceback and all.
+
+    Args:
+      main: The program, without arguments.
+      debug: Let exceptions through instead of printing one line.
+    """
+    if debug:
+        return main()
+    try:
+        main()
+    except UserError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
