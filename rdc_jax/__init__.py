@@ -1,0 +1,46 @@
+"""Ranking Distance Calibration for cross-domain few-shot learning, in JAX.
+
+The functions here are jitted and take the arrays of one episode; ``over_episodes`` maps
+them over many. Subpackages (``rdc_jax.data``, ``rdc_jax.models``, …) load when used.
+"""
+
+import importlib
+from types import ModuleType
+
+import jax as _jax
+
+from rdc_jax.core import calibration as _calibration
+from rdc_jax.core import losses as _losses
+from rdc_jax.core import prototypes as _prototypes
+from rdc_jax.core.batching import over_episodes
+from rdc_jax.core.calibration import RDCOutput
+from rdc_jax.core.params import RDCParams
+
+rdc = _jax.jit(_calibration.rdc, static_argnames=("num_classes",))
+npc = _jax.jit(_prototypes.npc, static_argnames=("num_classes", "normalize"))
+calibrated_distances = _jax.jit(_calibration.calibrated_distances)
+subspace = _jax.jit(_calibration.subspace)
+kl_loss = _jax.jit(_losses.kl_loss, static_argnames=("sign", "include_self"))
+mse_loss = _jax.jit(_losses.mse_loss)
+attention_mask = _jax.jit(_losses.attention_mask)
+
+__all__ = [
+    "RDCOutput",
+    "RDCParams",
+    "attention_mask",
+    "calibrated_distances",
+    "kl_loss",
+    "mse_loss",
+    "npc",
+    "over_episodes",
+    "rdc",
+    "subspace",
+]
+
+_SUBPACKAGES = ("core", "data", "errors", "models", "training")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"rdc_jax.{name}")
+    raise AttributeError(f"module 'rdc_jax' has no attribute {name!r}")

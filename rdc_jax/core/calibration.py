@@ -1,0 +1,265 @@
+"""Ranking Distance Calibration of one task: in one space, and in two combined."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num
+
+from rdc_jax.core.distances import pairwise_distances
+from rdc_jax.core.jaccard import encode, jaccard_distances, query_expansion
+from rdc_jax.core.kernel_pca import kernel_pca
+from rdc_jax.core.neighbours import neighbour_sets, rank_positions
+from rdc_jax.core.params import RDCParams
+from rdc_jax.core.prototypes import class_distances, membership
+from rdc_jax.core.rows import (
+    Rows,
+    equal_rows,
+    float_dtype,
+    l2_normalize,
+    mask_pairs,
+    prepare_rows,
+)
+from rdc_jax.core.shapes import check_episode
+from rdc_jax.core.subspace import choose_solver, tanh_subspace
+
+
+class RDCOutput(NamedTuple):
+    """What RDC knows of a task; rows are the supports, then the queries.
+
+    Pairs with padding are zero (False), pairs with a row that is not finite NaN.
+
+    Attributes:
+      class_distances: ``[q, c]``; argmin over c is the prediction.
+      distances: ``[n, n]``, D̂_com.
+      original: ``[n, n]``, D_o.
+      neighbours: ``[n, n]``, R̂ in the original space.
+    """
+
+    class_distances: Float[Array, "q c"]
+    distances: Float[Array, "n n"]
+    original: Float[Array, "n n"]
+    neighbours: Bool[Array, "n n"]
+
+
+class Space(NamedTuple):
+    """One space's distances before and after calibration, and its neighbour sets."""
+
+    original: Float[Array, "n n"]
+    calibrated: Float[Array, "n n"]
+    neighbours: Bool[Array, "n n"]
+
+
+def calibrate(
+    feat_nd: Float[Array, "n d"],
+    *,
+    valid_n: Bool[Array, " n"],
+    equal_nn: Bool[Array, "n n"],
+    params: RDCParams,
+    same_class_ss: Bool[Array, "s s"] | None = None,
+) -> Space:
+    """Re-rank one space's distances (Eq. 3-8).
+
+    Args:
+      feat_nd: l2-normalised rows, supports first.
+      valid_n: Rows that count.
+      equal_nn: Rows known to be equal.
+      params: See ``RDCParams``.
+      same_class_ss: Supports of one class, if any are labelled.
+    """
+    original_nn = pairwise_distances(
+        feat_nd, equal_nn=equal_nn, valid_n=valid_n, distance=params.distance
+    )
+    depth = max(params.k + 1, params.k2)
+    place_nn = rank_positions(original_nn, valid_n, depth)
+    sets_nn = neighbour_sets(place_nn, params=params, same_class_ss=same_class_ss)
+    code_nn = encode(original_nn, sets_nn, normalize=params.normalize)
+    code_nn = query_expansion(code_nn, place_nn < params.k2)
+    lam = jnp.asarray(params.lam, original_nn.dtype)
+    calibrated_nn = lam * original_nn + (1 - lam) * jaccard_distances(code_nn)
+    return Space(original_nn, calibrated_nn, sets_nn)
+
+
+def project(rows: Rows, params: RDCParams) -> Float[Array, "n p"]:
+    """Rows of a task in the subspace that ``params`` asks for."""
+    feat_nd = rows.feat if params.kernel_input == "raw" else l2_normalize(rows.feat)
+    match params.subspace:
+        case "none":
+            return feat_nd
+        case "tanh":
+            if params.centre:
+                count = jnp.maximum(rows.valid.sum(), 1).astype(feat_nd.dtype)
+                centred_nd = feat_nd - feat_nd.sum(axis=0, keepdims=True) / count
+                feat_nd = jnp.where(rows.valid[:, None], centred_nd, 0)
+            return tanh_subspace(
+                feat_nd,
+                params.dim,
+                valid_n=rows.valid,
+                solver=choose_solver(feat_nd.shape, params),
+            )
+        case kernel:
+            return kernel_pca(feat_nd, params.dim, valid_n=rows.valid, kernel=kernel)
+
+
+def subspace(
+    features: Num[ArrayLike, "n d"],
+    params: RDCParams = RDCParams(),
+    *,
+    mask: Bool[ArrayLike, " n"] | None = None,
+) -> Float[Array, "n p"]:
+    """Project a task's features into its subspace (Eq. 9).
+
+    Example:
+      >>> import jax
+      >>> import rdc_jax
+      >>> features = jax.random.normal(jax.random.key(0), (30, 256))
+      >>> rdc_jax.subspace(features, rdc_jax.RDCParams(dim=16)).shape
+      (30, 16)
+
+    Args:
+      features: Rows of one task.
+      params: Uses ``subspace``, ``dim``, ``kernel_input``, ``centre``, ``solver``.
+      mask: False on rows that are padding.
+
+    Returns:
+      Coordinates, not normalised, unique up to a rotation; zero for padding, NaN for
+      rows that are not finite.
+    """
+    rows = prepare_rows(features, mask)
+    coordinates_np = project(rows, params)
+    broken_n1 = rows.broken[:, None]
+    return jnp.where(broken_n1, jnp.nan, coordinates_np).astype(float_dtype(features))
+
+
+def calibrated_distances(
+    features: Num[ArrayLike, "n d"],
+    params: RDCParams = RDCParams(),
+    *,
+    support_labels: Int[ArrayLike, " s"] | None = None,
+    mask: Bool[ArrayLike, " n"] | None = None,
+) -> Float[Array, "n n"]:
+    """Calibrate the distances of one feature matrix by k-reciprocal re-ranking.
+
+    Works in the given space alone; ``params.subspace`` and what belongs to it have no
+    effect.
+
+    Example:
+      >>> import jax
+      >>> import rdc_jax
+      >>> features = jax.random.normal(jax.random.key(0), (30, 8))
+      >>> rdc_jax.calibrated_distances(features, rdc_jax.RDCParams(k=5, k2=3)).shape
+      (30, 30)
+
+    Args:
+      features: Rows to compare; those that ``support_labels`` belongs to come first.
+      params: See ``RDCParams``.
+      support_labels: Classes of the first s rows; ``None``: nothing is labelled.
+      mask: False on rows that are padding.
+
+    Returns:
+      λD + (1-λ)D_J (Eq. 8); zero at pairs with padding, NaN at pairs with a row that
+      is not finite.
+    """
+    rows = prepare_rows(features, mask)
+    same_class_ss = None
+    if support_labels is not None:
+        same_class_ss = _same_class(support_labels, rows)
+    feat_nd = l2_normalize(rows.feat)
+    space = calibrate(
+        feat_nd,
+        valid_n=rows.valid,
+        equal_nn=equal_rows(feat_nd),
+        params=params,
+        same_class_ss=same_class_ss,
+    )
+    return mask_pairs(space.calibrated, rows, float_dtype(features))
+
+
+def _same_class(labels_s: Int[ArrayLike, " s"], rows: Rows) -> Bool[Array, "s s"]:
+    labels_s = jnp.asarray(labels_s)
+    valid_s = rows.valid[: labels_s.shape[0]]
+    valid_ss = valid_s[:, None] & valid_s[None, :]
+    return (labels_s[:, None] == labels_s[None, :]) & valid_ss
+
+
+def rdc(
+    support: Num[ArrayLike, "s d"],
+    support_labels: Int[ArrayLike, " s"],
+    query: Num[ArrayLike, "q d"],
+    num_classes: int,
+    *,
+    params: RDCParams = RDCParams(),
+    support_mask: Bool[ArrayLike, " s"] | None = None,
+    query_mask: Bool[ArrayLike, " q"] | None = None,
+) -> RDCOutput:
+    """Classify the queries of one episode by calibrated distances.
+
+    The distances within the task are re-ranked in the original space and in the task's
+    subspace, and averaged. Defined for every input: neighbourhoods larger than the
+    task are the whole task, rows that are not finite are nobody's neighbour.
+
+    Example:
+      >>> import jax, jax.numpy as jnp
+      >>> import rdc_jax
+      >>> centres = jax.random.normal(jax.random.key(0), (5, 256))
+      >>> noise = jax.random.normal(jax.random.key(1), (5, 16, 256))
+      >>> images = centres[:, None] + noise
+      >>> support, query = images[:, 0], images[:, 1:].reshape(75, 256)
+      >>> out = rdc_jax.rdc(support, jnp.arange(5), query, num_classes=5)
+      >>> bool((out.class_distances.argmin(1) == jnp.repeat(jnp.arange(5), 15)).all())
+      True
+
+    Args:
+      support: Features of the labelled images.
+      support_labels: Their classes, 0 … c-1; other values belong to no class.
+      query: Features of the images to classify.
+      num_classes: Number of classes c, static.
+      params: See ``RDCParams``.
+      support_mask: False on rows that are padding.
+      query_mask: The same for the queries.
+
+    Returns:
+      See ``RDCOutput``. Class distances are infinite for a class without supports,
+      zero for padded queries and NaN for queries that are not finite.
+    """
+    check_episode(support, support_labels, query, num_classes)
+    dtype = float_dtype(query)
+    supports = prepare_rows(support, support_mask)
+    queries = prepare_rows(query, query_mask)
+    rows = Rows(
+        *(jnp.concatenate(pair) for pair in zip(supports, queries, strict=True))
+    )
+    same_class_ss = _same_class(support_labels, rows)
+
+    feat_nd = l2_normalize(rows.feat)
+    equal_nn = equal_rows(feat_nd)
+    space = calibrate(
+        feat_nd,
+        valid_n=rows.valid,
+        equal_nn=equal_nn,
+        params=params,
+        same_class_ss=same_class_ss,
+    )
+    combined_nn = space.calibrated
+    if params.subspace != "none":
+        if params.kernel_input == "raw":
+            equal_nn = equal_rows(rows.feat)
+        second = calibrate(
+            l2_normalize(project(rows, params)),
+            valid_n=rows.valid,
+            equal_nn=equal_nn,
+            params=params,
+            same_class_ss=same_class_ss,
+        )
+        combined_nn = (space.calibrated + second.calibrated) / 2
+
+    s = supports.feat.shape[0]
+    member_sc = membership(support_labels, supports.valid, num_classes)
+    dist_qc = class_distances(combined_nn[s:, :s], member_sc, params.linkage)
+    filler_q1 = jnp.where(queries.broken, jnp.nan, 0.0)[:, None]
+    dist_qc = jnp.where(queries.valid[:, None], dist_qc, filler_q1)
+    return RDCOutput(
+        class_distances=dist_qc.astype(dtype),
+        distances=mask_pairs(combined_nn, rows, dtype),
+        original=mask_pairs(space.original, rows, dtype),
+        neighbours=space.neighbours,
+    )

@@ -1,0 +1,100 @@
+"""From features or distances to class distances: nearest prototypes (Eq. 1-2)."""
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num
+
+from rdc_jax.core.distances import cross_distances
+from rdc_jax.core.params import Linkage
+from rdc_jax.core.rows import float_dtype, l2_normalize, prepare_rows
+from rdc_jax.core.shapes import check_episode
+
+
+def membership(
+    labels_s: Int[ArrayLike, " s"], valid_s: Bool[Array, " s"], num_classes: int
+) -> Bool[Array, "s c"]:
+    """Which support belongs to which class; rows that do not count, to none."""
+    labels_s = jnp.asarray(labels_s)
+    return (labels_s[:, None] == jnp.arange(num_classes)[None, :]) & valid_s[:, None]
+
+
+def class_distances(
+    dist_qs: Float[Array, "q s"], member_sc: Bool[Array, "s c"], linkage: Linkage
+) -> Float[Array, "q c"]:
+    """Distance of each query to each class, over the class's supports.
+
+    Args:
+      dist_qs: Distances between queries and supports.
+      member_sc: Classes of the supports.
+      linkage: ``mean`` or ``min`` over the supports of a class.
+
+    Returns:
+      ``[q, c]``; infinite for a class without supports.
+    """
+    empty_c = ~member_sc.any(axis=0)
+    if linkage == "min":
+        each_qsc = jnp.where(member_sc[None], dist_qs[:, :, None], jnp.inf)
+        return each_qsc.min(axis=1)
+    weight_sc = member_sc / jnp.maximum(member_sc.sum(axis=0, keepdims=True), 1)
+    mean_qc = jnp.einsum(
+        "qs,sc->qc",
+        dist_qs,
+        weight_sc.astype(dist_qs.dtype),
+        precision=lax.Precision.HIGHEST,
+    )
+    return jnp.where(empty_c[None, :], jnp.inf, mean_qc)
+
+
+def npc(
+    support: Num[ArrayLike, "s d"],
+    support_labels: Int[ArrayLike, " s"],
+    query: Num[ArrayLike, "q d"],
+    num_classes: int,
+    *,
+    normalize: bool = True,
+    support_mask: Bool[ArrayLike, " s"] | None = None,
+    query_mask: Bool[ArrayLike, " q"] | None = None,
+) -> Float[Array, "q c"]:
+    """Nearest prototype classifier: distances of queries to class means.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> import rdc_jax
+      >>> support = jnp.array([[1.0, 0.0], [0.0, 2.0]])
+      >>> query = jnp.array([[3.0, 0.1], [0.2, 1.0]])
+      >>> rdc_jax.npc(support, jnp.array([0, 1]), query, num_classes=2).argmin(axis=1)
+      Array([0, 1], dtype=int32)
+
+    Args:
+      support: Features of the labelled images.
+      support_labels: Their classes, 0 … c-1; other values belong to no class.
+      query: Features of the images to classify.
+      num_classes: Number of classes c, static.
+      normalize: l2-normalise the features first (the paper's "NPC + l2 norm").
+      support_mask: False on rows that are padding.
+      query_mask: The same for the queries.
+
+    Returns:
+      Euclidean distances; argmin over classes is the prediction. Infinite for a class
+      without supports, zero for padded queries, NaN for queries that are not finite.
+      Supports that are not finite are left out.
+    """
+    check_episode(support, support_labels, query, num_classes)
+    dtype = float_dtype(query)
+    supports = prepare_rows(support, support_mask)
+    queries = prepare_rows(query, query_mask)
+    support_sd, query_qd = supports.feat, queries.feat
+    if normalize:
+        support_sd, query_qd = l2_normalize(support_sd), l2_normalize(query_qd)
+    member_sc = membership(support_labels, supports.valid, num_classes)
+    count_c1 = member_sc.sum(axis=0)[:, None]
+    total_cd = jnp.einsum(
+        "sc,sd->cd",
+        member_sc.astype(support_sd.dtype),
+        support_sd,
+        precision=lax.Precision.HIGHEST,
+    )
+    dist_qc = cross_distances(query_qd, total_cd / jnp.maximum(count_c1, 1))
+    dist_qc = jnp.where(count_c1.T > 0, dist_qc, jnp.inf)
+    filler_q1 = jnp.where(queries.broken, jnp.nan, 0.0)[:, None]
+    return jnp.where(queries.valid[:, None], dist_qc, filler_q1).astype(dtype)

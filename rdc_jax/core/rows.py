@@ -1,0 +1,105 @@
+"""Feature rows of one task: which of them count, and their l2 normalisation."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, ArrayLike, Bool, Float, Num
+
+
+class Rows(NamedTuple):
+    """Feature rows ready for computing.
+
+    Attributes:
+      feat: ``[n, d]``, at least float32; zero where ``valid`` is False.
+      valid: ``[n]``, rows that take part: neither padding nor NaN or infinite.
+      broken: ``[n]``, rows that are not padding but hold NaN or infinity.
+    """
+
+    feat: Float[Array, "n d"]
+    valid: Bool[Array, " n"]
+    broken: Bool[Array, " n"]
+
+
+def prepare_rows(
+    feat_nd: Num[ArrayLike, "n d"], mask_n: Bool[ArrayLike, " n"] | None = None
+) -> Rows:
+    """Separate rows that count from padding and from rows that are not finite.
+
+    Half-precision input is computed in float32: a rank is decided by the last bits.
+
+    Args:
+      feat_nd: Features, any numeric dtype.
+      mask_n: True on real rows, False on padding; ``None``: all real.
+
+    Returns:
+      The rows, with everything that does not count set to zero.
+    """
+    feat_nd = jnp.asarray(feat_nd)
+    feat_nd = feat_nd.astype(jnp.promote_types(feat_nd.dtype, jnp.float32))
+    real_n = jnp.ones(feat_nd.shape[0], bool) if mask_n is None else jnp.asarray(mask_n)
+    finite_n = jnp.isfinite(feat_nd).all(axis=1)
+    valid_n = real_n & finite_n
+    feat_nd = jnp.where(valid_n[:, None], feat_nd, 0)
+    return Rows(feat_nd, valid_n, real_n & ~finite_n)
+
+
+def float_dtype(feat: Num[ArrayLike, "..."]) -> jnp.dtype:
+    """The dtype results are returned in: the input's, float32 for integers."""
+    dtype = jnp.asarray(feat).dtype
+    return dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.dtype(jnp.float32)
+
+
+def l2_normalize(feat_nd: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """Divide each row by its Euclidean norm; zero rows stay zero.
+
+    Finite for rows of any magnitude, with a finite gradient (zero at zero rows).
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> from rdc_jax.core.rows import l2_normalize
+      >>> l2_normalize(jnp.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+      [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    # Scaling by the largest entry keeps the squares inside the float range. The
+    # result does not depend on the scale, so its gradient may be left out.
+    scale_n1 = lax.stop_gradient(jnp.abs(feat_nd).max(axis=1, keepdims=True))
+    feat_nd = feat_nd / jnp.where(scale_n1 > 0, scale_n1, 1)
+    squared_n1 = (feat_nd * feat_nd).sum(axis=1, keepdims=True)
+    return jnp.where(
+        squared_n1 > 0,
+        feat_nd * lax.rsqrt(jnp.where(squared_n1 > 0, squared_n1, 1)),
+        0,
+    )
+
+
+def equal_rows(feat_nd: Float[Array, "n d"]) -> Bool[Array, "n n"]:
+    """Which rows are equal, entry for entry.
+
+    Matrix products round equal rows differently depending on where they stand, which
+    would break ties at random. Integer sums of the rows' bits do not depend on the
+    order of summation; two of them make a 64-bit hash (128 for float64).
+    """
+    bits = jnp.uint64 if feat_nd.dtype == jnp.float64 else jnp.uint32
+    feat_nd = jnp.where(feat_nd == 0, 0, feat_nd)  # -0.0 equals 0.0
+    word_nd = lax.bitcast_convert_type(feat_nd, bits)
+    word_nd = (word_nd ^ (word_nd >> 15)) * jnp.asarray(0x2C1B3C6D, bits)
+    place_d = 2 * jnp.arange(feat_nd.shape[1], dtype=bits) + 1
+    hashes = (
+        (word_nd * (place_d * jnp.asarray(odd, bits))).sum(axis=1, dtype=bits)
+        for odd in (0x9E3779B1, 0x85EBCA77)
+    )
+    equal = (hash_n[:, None] == hash_n[None, :] for hash_n in hashes)
+    return jnp.logical_and(*equal)
+
+
+def mask_pairs(
+    pairs_nn: Float[Array, "n n"], rows: Rows, dtype: jax.typing.DTypeLike
+) -> Float[Array, "n n"]:
+    """Zero at pairs with padding, NaN at pairs with a row that is not finite."""
+    valid_nn = rows.valid[:, None] & rows.valid[None, :]
+    real_n = rows.valid | rows.broken
+    real_nn = real_n[:, None] & real_n[None, :]
+    filler_nn = jnp.where(real_nn, jnp.nan, 0.0)
+    return jnp.where(valid_nn, pairs_nn, filler_nn).astype(dtype)

@@ -1,0 +1,22 @@
+"""Settings that every test shares: 8 fake CPU devices, and the optional real data."""
+
+import os
+import pathlib
+
+import pytest
+
+# Must be set before jax starts its backend; tests of sharding need several devices.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+_FLAG = "--xla_force_host_platform_device_count=8"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAG}".strip()
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> pathlib.Path:
+    """Real images and a real checkpoint, where a developer has put them."""
+    path = pathlib.Path(os.environ.get("RDC_JAX_SHARED", _ROOT.parent / "shared"))
+    if not (path / "data").is_dir():
+        pytest.skip(f"no real data in {path} (set RDC_JAX_SHARED to use some)")
+    return path

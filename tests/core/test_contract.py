@@ -1,0 +1,203 @@
+"""What JAX callers expect: transformations, dtypes, traces, gradients, imports."""
+
+import functools
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from core.episodes import make_episode
+from jax.sharding import PartitionSpec
+
+import rdc_jax
+from rdc_jax import RDCParams
+from rdc_jax.core import calibration
+
+PARAMS = RDCParams(k=5, k2=3, dim=8)
+one_episode = functools.partial(calibration.rdc, num_classes=5, params=PARAMS)
+
+
+@pytest.fixture(scope="module")
+def batch():
+    episodes = [make_episode("relu", seed=seed) for seed in range(8)]
+    return tuple(np.stack(arrays) for arrays in zip(*episodes, strict=True))
+
+
+@pytest.fixture(scope="module")
+def expected(batch):
+    """One by one, jitted."""
+    outs = [jax.jit(one_episode)(*episode) for episode in zip(*batch, strict=True)]
+    return jax.tree.map(lambda *x: np.stack(x), *outs)
+
+
+def assert_same(got, want):
+    np.testing.assert_array_equal(got.neighbours, want.neighbours)
+    for a, b in zip(got[:3], want[:3], strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_eager_equals_jit(batch, expected):
+    with jax.disable_jit():
+        got = one_episode(*(x[0] for x in batch))
+    assert_same(got, jax.tree.map(lambda x: x[0], expected))
+
+
+def test_vmap_equals_one_by_one(batch, expected):
+    assert_same(jax.jit(jax.vmap(one_episode))(*batch), expected)
+
+
+def test_shard_map_over_eight_devices_equals_one_by_one(batch, expected):
+    assert jax.device_count() == 8
+    mesh = jax.make_mesh((8,), ("episode",))
+    spec = PartitionSpec("episode")
+    fn = jax.shard_map(
+        jax.vmap(one_episode), mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False
+    )
+    assert_same(jax.jit(fn)(*batch), expected)
+
+
+def test_a_mesh_by_sharding_alone_equals_one_by_one(batch, expected):
+    mesh = jax.make_mesh((8,), ("episode",))
+    sharding = jax.sharding.NamedSharding(mesh, PartitionSpec("episode"))
+    sharded = jax.device_put(batch, sharding)
+    assert_same(jax.jit(jax.vmap(one_episode))(*sharded), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("x64", [False, True])
+def test_dtype_in_is_dtype_out(dtype, x64):
+    with jax.enable_x64(x64):
+        support, labels, query = make_episode()
+        support, query = (jnp.asarray(x, dtype) for x in (support, query))
+        # Without x64, jax reads float64 as float32.
+        dtype = jnp.dtype(dtype) if x64 or dtype != "float64" else jnp.float32
+        out = rdc_jax.rdc(support, labels, query, num_classes=5, params=PARAMS)
+        for x in out[:3]:
+            assert x.dtype == dtype
+        assert rdc_jax.npc(support, labels, query, num_classes=5).dtype == dtype
+        assert rdc_jax.calibrated_distances(query, PARAMS).dtype == dtype
+        assert rdc_jax.subspace(query, PARAMS).dtype == dtype
+        loss = rdc_jax.kl_loss(out.original, out.distances, out.neighbours)
+        assert loss.dtype == dtype
+        assert rdc_jax.mse_loss(*out[1:][::-1][1:], out.neighbours).dtype == dtype
+
+
+def test_half_precision_input_is_computed_in_float32():
+    support, labels, query = make_episode()
+    half = [jnp.asarray(x, jnp.bfloat16) for x in (support, query)]
+    low = rdc_jax.rdc(half[0], labels, half[1], num_classes=5)
+    full = rdc_jax.rdc(
+        half[0].astype("float32"), labels, half[1].astype("float32"), num_classes=5
+    )
+    np.testing.assert_array_equal(low.neighbours, full.neighbours)
+    np.testing.assert_array_equal(low.distances, full.distances.astype(jnp.bfloat16))
+
+
+def test_one_trace_per_shape():
+    traces = []
+
+    @jax.jit
+    def counted(*episode):
+        traces.append(None)
+        return rdc_jax.rdc(*episode, num_classes=5)
+
+    for seed in range(3):
+        counted(*make_episode(seed=seed))
+    assert len(traces) == 1
+    before = rdc_jax.rdc._cache_size()
+    for lam in (0.1, 0.9):
+        rdc_jax.rdc(*make_episode(way=4), num_classes=4, params=RDCParams(lam=lam))
+    assert rdc_jax.rdc._cache_size() == before + 1
+
+
+def test_a_sweep_over_lam_is_one_call():
+    episode = make_episode()
+
+    def at(lam):
+        params = RDCParams(k=5, k2=3, dim=8, lam=lam)
+        return rdc_jax.rdc(*episode, num_classes=5, params=params).class_distances
+
+    lams = jnp.linspace(0, 1, 5)
+    swept = jax.jit(jax.vmap(at))(lams)
+    for lam, got in zip(lams, swept, strict=True):
+        np.testing.assert_allclose(got, at(lam), atol=1e-6)
+    assert np.isfinite(jax.grad(lambda lam: at(lam).sum())(0.3))
+
+
+@pytest.mark.parametrize("kind", ["random", "duplicated", "equal", "zeros"])
+@pytest.mark.parametrize("subspace", ["tanh", "gaussian"])
+def test_gradients_are_finite(kind, subspace):
+    support, labels, query = make_episode(kind)
+    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
+
+    def total(support, query):
+        out = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
+        return out.distances.sum() + out.class_distances.sum()
+
+    gradients = jax.jit(jax.grad(total, argnums=(0, 1)))(support, query)
+    assert all(np.isfinite(g).all() for g in gradients)
+    if kind == "random":
+        assert all(np.abs(g).max() > 0 for g in gradients)
+
+
+def test_gradients_are_finite_under_masks():
+    support, labels, query = make_episode()
+    query[-2:] = np.nan
+    mask = np.arange(len(query)) < len(query) - 2
+
+    def total(query):
+        out = rdc_jax.rdc(support, labels, query, num_classes=5, query_mask=mask)
+        loss = rdc_jax.kl_loss(
+            out.original, out.distances, out.neighbours, mask=np.r_[[True] * 5, mask]
+        )
+        return out.class_distances.sum() + loss
+
+    gradient = jax.grad(total)(query)
+    assert np.isfinite(gradient).all()
+    assert (gradient[-2:] == 0).all() and np.abs(gradient).max() > 0
+
+
+def test_the_gradient_of_plain_distances_is_the_analytic_one():
+    x = np.random.default_rng(0).standard_normal((6, 4))
+    with jax.enable_x64(True):
+        params = RDCParams(lam=1.0)
+        weight = np.random.default_rng(1).standard_normal((6, 6))
+
+        def total(x):
+            return (weight * rdc_jax.calibrated_distances(x, params)).sum()
+
+        jax.test_util.check_grads(total, (jnp.asarray(x),), order=1, modes=["rev"])
+
+
+def test_episodes_of_wrong_shape_are_named():
+    support, labels, query = make_episode()
+    with pytest.raises(ValueError, match="over_episodes"):
+        calibration.rdc(support[None], labels, query, 5)
+    with pytest.raises(ValueError, match="one length"):
+        calibration.rdc(support[:, :3], labels, query, 5)
+    with pytest.raises(ValueError, match=r"support_labels must be \[5\]"):
+        calibration.rdc(support, labels[:3], query, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("k", 0), ("k2", 1.5), ("dim", -1), ("subspace", "pca")]
+)
+def test_wrong_parameters_are_named(name, value):
+    with pytest.raises(ValueError, match=f"RDCParams.{name} must be"):
+        RDCParams(**{name: value})
+
+
+def test_import_is_light_and_without_side_effects():
+    code = """
+import sys, jax
+before = dict(jax.config.values)
+import rdc_jax
+from jax._src import xla_bridge
+assert not xla_bridge.backends_are_initialized()
+assert dict(jax.config.values) == before
+heavy = {"flax", "orbax", "tensorflow_datasets", "grain", "optax", "PIL", "torch"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

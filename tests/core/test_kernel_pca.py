@@ -1,0 +1,51 @@
+"""Kernel PCA against scikit-learn's, at scikit-learn's default parameters."""
+
+import jax
+import numpy as np
+import pytest
+from oracles.rdc import distances, normalise
+from sklearn.decomposition import KernelPCA
+
+import rdc_jax
+from rdc_jax import RDCParams
+
+NAMES = {
+    "linear": "linear",
+    "gaussian": "rbf",
+    "polynomial": "poly",
+    "sigmoid": "sigmoid",
+}
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+@pytest.mark.parametrize("kernel_input", ["l2", "raw"])
+@pytest.mark.parametrize("dim", [5, 64])
+def test_distances_equal_scikit_learns(kernel, kernel_input, dim):
+    x = np.random.default_rng(0).standard_normal((30, 20)) ** 2
+    params = RDCParams(subspace=kernel, kernel_input=kernel_input, dim=dim)
+    with jax.enable_x64(True):
+        got = np.asarray(rdc_jax.subspace(x, params))
+    inputs = normalise(x) if kernel_input == "l2" else x
+    want = KernelPCA(dim, kernel=NAMES[kernel]).fit_transform(inputs)
+    np.testing.assert_allclose(distances(got), distances(want), atol=1e-6)
+    in_float32 = np.asarray(rdc_jax.subspace(x.astype(np.float32), params))
+    scale = np.abs(distances(want)).max()
+    np.testing.assert_allclose(
+        distances(in_float32), distances(want), atol=2e-3 * scale
+    )
+
+
+def test_rdc_in_a_kernel_space_equals_the_oracle():
+    from core.episodes import make_episode
+    from oracles import rdc as oracle
+
+    support, labels, query = make_episode(shot=2)
+    params = RDCParams(k=5, k2=3, dim=6, subspace="linear")
+    got = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
+
+    def project(x, params):
+        return KernelPCA(params.dim).fit_transform(normalise(x))
+
+    votes, combined, *_ = oracle.rdc(support, labels, query, 5, params, project)
+    np.testing.assert_allclose(got.distances, combined, atol=1e-5)
+    np.testing.assert_allclose(got.class_distances, votes, atol=1e-5)

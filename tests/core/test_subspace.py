@@ -1,0 +1,91 @@
+"""The iterated tanh subspace against a full decomposition."""
+
+import jax
+import numpy as np
+import pytest
+from oracles.rdc import distances, normalise, tanh_subspace
+
+import rdc_jax
+from rdc_jax import RDCParams
+from rdc_jax.core.subspace import choose_solver
+
+
+def features(kind, n=40, d=256, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, d))
+    centres = rng.standard_normal((5, d))
+    return {
+        "random": x,
+        "clustered": centres[np.arange(n) % 5] + 0.3 * x,
+        "sparse": np.maximum(x - 1.5, 0),
+        "uneven": np.abs(x) * np.exp(2 * rng.standard_normal(d)),
+        "low_rank": rng.standard_normal((n, 4)) @ rng.standard_normal((4, d)),
+    }[kind].astype(np.float32)
+
+
+def distance_error(x, params):
+    got = rdc_jax.subspace(x, params)
+    want = tanh_subspace(x, params)
+    return np.abs(distances(normalise(got)) - distances(normalise(want))).max()
+
+
+@pytest.mark.parametrize(
+    "kind", ["random", "clustered", "sparse", "uneven", "low_rank"]
+)
+def test_iterating_equals_the_full_decomposition(kind):
+    params = RDCParams(dim=16, solver="iterate")
+    assert distance_error(features(kind), params) < 1e-4
+
+
+@pytest.mark.parametrize("kernel_input", ["l2", "raw"])
+@pytest.mark.parametrize("centre", [True, False])
+def test_exact_equals_the_full_decomposition_in_every_reading(kernel_input, centre):
+    params = RDCParams(dim=16, solver="exact", kernel_input=kernel_input, centre=centre)
+    x = features("sparse", d=64)
+    assert distance_error(x, params) < 1e-4
+
+
+def test_auto_falls_back_where_iterating_is_inexact():
+    # Uncentred and raw kernels saturate: on such features iterating misses directions.
+    saturated = 6 * np.abs(features("random"))
+    reading = dict(dim=32, kernel_input="raw", centre=False)
+    assert distance_error(saturated, RDCParams(solver="iterate", **reading)) > 1e-3
+    assert choose_solver((40, 256), RDCParams(**reading)) == "exact"
+    assert distance_error(saturated, RDCParams(**reading)) < 1e-4
+
+
+def test_auto_iterates_only_where_that_is_exact_and_pays():
+    assert choose_solver((80, 512), RDCParams()) == "iterate"
+    assert choose_solver((100, 512), RDCParams()) == "iterate"
+    assert choose_solver((80, 512), RDCParams(dim=128)) == "exact"
+    assert choose_solver((80, 128), RDCParams()) == "exact"
+    assert choose_solver((80, 512), RDCParams(kernel_input="raw")) == "exact"
+    assert choose_solver((80, 128), RDCParams(solver="iterate")) == "iterate"
+
+
+def test_as_many_dimensions_as_features_is_a_rotation():
+    x = features("random", d=32)
+    got = rdc_jax.subspace(x, RDCParams(dim=32))
+    centred = normalise(x) - normalise(x).mean(axis=0)
+    np.testing.assert_allclose(got @ got.T, centred @ centred.T, atol=1e-5)
+
+
+def test_real_features_within_1e_4_of_the_full_decomposition(shared_dir):
+    from rdc_jax import data, models
+
+    backbone = models.load_backbone(shared_dir / "weights/resnet10_miniimagenet84.tar")
+    prepare = jax.jit(jax.vmap(lambda image: data.transforms.test_transform(image, 84)))
+    for name in ("cub", "isic"):
+        source = data.open_source(name, data_dir=shared_dir / "data")
+        classes = [np.flatnonzero(source.labels == c)[:20] for c in range(5)]
+        images = np.stack([_square(source.image(i)) for i in np.concatenate(classes)])
+        x = np.asarray(backbone(prepare(images)))
+        for rows in (slice(None), np.arange(100) % 20 < 16):  # 5 shots, 1 shot
+            assert choose_solver(x[rows].shape, RDCParams()) == "iterate"
+            assert distance_error(x[rows], RDCParams()) < 1e-4
+
+
+def _square(image):
+    from PIL import Image
+
+    return np.asarray(Image.fromarray(image).resize((96, 96)))
