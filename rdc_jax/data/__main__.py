@@ -1,0 +1,137 @@
+"""``python -m rdc_jax.data``: check and list data sets."""
+
+import argparse
+import io
+import json
+import signal
+import sys
+from collections.abc import Sequence
+
+import tqdm
+
+from rdc_jax import errors
+from rdc_jax.data.datasets import DATASETS
+from rdc_jax.data.opening import find_source, names_under
+from rdc_jax.data.report import catalogue, render
+from rdc_jax.data.source import canonical_split
+from rdc_jax.data.synthetic import DOMAINS
+from rdc_jax.data.verify import Report, verify
+
+_VERIFY = """\
+Decode every image of a data set and report what is wrong with it: unreadable,
+truncated and duplicate images (by their pixels), empty classes and classes too small
+for an episode, links that leave the folder, counts that differ from the complete data
+set, and class names that look like another data set's."""
+
+_EXAMPLES = """\
+examples:
+  python -m rdc_jax.data verify cub --data_dir ~/data     one of the paper's, by name
+  python -m rdc_jax.data verify ~/photos --shot 1         any image folder
+  python -m rdc_jax.data verify novel.json                a file list
+  python -m rdc_jax.data verify tfds:eurosat/rgb          a prepared TFDS data set
+
+exit code: 0 no findings, 1 findings, 2 the check could not be made"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line; exits with 1 when there are findings."""
+    arguments = _parser().parse_args(argv)
+    if arguments.command == "list":
+        _list(arguments)
+    else:
+        _verify(arguments)
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    found = find_source(arguments.source, arguments.data_dir)
+    parts = [canonical_split(arguments.split)] if arguments.split else found.parts
+    reports = []
+    for part in parts:
+        source = found.open(part)
+        # disable=None: only where stderr is a terminal.
+        with tqdm.tqdm(
+            total=len(source), unit="image", leave=False, disable=None
+        ) as bar:
+            report = verify(
+                source,
+                dataset=found.dataset,
+                way=arguments.way,
+                shot=arguments.shot,
+                query=arguments.query,
+                tick=bar.update,
+            )
+        reports.append(report)
+        if not arguments.json:
+            print(render(report, everything=arguments.all), end="\n\n")
+    if arguments.json:
+        print(_as_json(found.name, reports))
+    sys.exit(1 if any(report.findings for report in reports) else 0)
+
+
+def _as_json(name: str, reports: list[Report]) -> str:
+    content = {
+        "name": name,
+        "ok": not any(report.findings for report in reports),
+        "parts": [report.as_json() for report in reports],
+    }
+    return json.dumps(content, indent=2)
+
+
+def _list(arguments: argparse.Namespace) -> None:
+    here = names_under(arguments.data_dir)
+    known = frozenset(name.lower() for name in here) & frozenset(DATASETS)
+    others = [name for name in here if name.lower() not in DATASETS]
+    print(catalogue(known))
+    where = arguments.data_dir or "."
+    print(f"\nother folders in {where}: {', '.join(others) or 'none'}")
+    print(f"built in: {', '.join(f'synthetic:{name}' for name in DOMAINS)}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rdc_jax.data", description="Check and list data sets."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    check = commands.add_parser(
+        "verify",
+        help="check a data set",
+        description=_VERIFY,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    check.add_argument(
+        "source",
+        metavar="NAME|DIR",
+        help="a known name or a folder under --data_dir, a path to a folder, a .json "
+        "file list, tfds:NAME or synthetic:NAME",
+    )
+    check.add_argument(
+        "--split", help="only train, val or test (default: all there is)"
+    )
+    check.add_argument("--way", type=_count, default=5, help="classes an episode (5)")
+    check.add_argument("--shot", type=_count, default=5, help="supports a class (5)")
+    check.add_argument("--query", type=_count, default=15, help="queries a class (15)")
+    check.add_argument("--json", action="store_true", help="print json instead of text")
+    check.add_argument(
+        "--all", action="store_true", help="print every class and finding"
+    )
+    listing = commands.add_parser("list", help="list known data sets and what is here")
+    for command in (check, listing):
+        command.add_argument(
+            "--data_dir", metavar="DIR", help="where data sets are (default: here)"
+        )
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):  # `... | head` ends the program quietly
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names beyond the terminal's alphabet
+        sys.stdout.reconfigure(errors="backslashreplace")
+    errors.guard(main)

@@ -1,0 +1,107 @@
+"""Image bytes to RGB arrays: every common format, and a clear reason otherwise.
+
+Choices that change pixels:
+
+* Transparency is laid on white. Colours under transparent pixels are arbitrary
+  (often black), and most cut-outs are made for a white page.
+* 16-bit greyscale is scaled to 8 bits, not clipped.
+* The EXIF orientation is applied; a damaged EXIF block is ignored.
+* Of an animation the first frame is taken.
+* 32-bit integer and floating-point pixels are refused: they have no agreed range.
+"""
+
+import io
+import pathlib
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from rdc_jax.data.source import UnreadableImage, printable
+
+# Part of every source's fingerprint: raise it when decoded pixels change.
+DECODE_VERSION = 1
+
+EXTENSIONS = frozenset(
+    [".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"]
+)
+# A closed list: some of PIL's other readers start external programs.
+_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
+_ORIENTATION = 0x0112  # EXIF tag
+
+
+def decode_image(data: bytes, *, where: str) -> UInt8[np.ndarray, "h w 3"]:
+    """Decode an encoded image to RGB.
+
+    Args:
+      data: The file's bytes.
+      where: The file or record, for messages.
+
+    Returns:
+      The pixels, upright, 8 bits a channel.
+
+    Raises:
+      UnreadableImage: The bytes are truncated, damaged, too large or no image.
+    """
+    if not data:
+        raise UnreadableImage(where, "empty file")
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            _refuse_bomb(image.size)
+            image.load()
+            return _to_rgb(_upright(image), image.format)
+    except Exception as error:  # PIL's readers raise nearly anything on bad bytes
+        raise UnreadableImage(where, _reason(error)) from error
+
+
+def read_image(path: pathlib.Path) -> UInt8[np.ndarray, "h w 3"]:
+    """Read and decode one image file; see ``decode_image``."""
+    where = printable(str(path))
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UnreadableImage(where, error.strerror or str(error)) from error
+    return decode_image(data, where=where)
+
+
+def _refuse_bomb(size: tuple[int, int]) -> None:
+    """Hold PIL's own limit, which only warns up to twice its value."""
+    limit = Image.MAX_IMAGE_PIXELS
+    if min(size) < 1:
+        raise ValueError(f"no pixels ({size[0]}x{size[1]})")
+    if limit is not None and size[0] * size[1] > limit:
+        raise Image.DecompressionBombError
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        turned = image.getexif().get(_ORIENTATION, 1) != 1
+    except Exception:  # the pixels are fine even where the metadata is not
+        return image
+    return ImageOps.exif_transpose(image) if turned else image
+
+
+def _to_rgb(image: Image.Image, file_format: str | None) -> np.ndarray:
+    mode = image.mode
+    if mode.startswith("I;16") or (mode == "I" and file_format in ("PNG", "PPM")):
+        grey_hw = (np.asarray(image).astype(np.uint32) + 128) // 257
+        return np.repeat(grey_hw.astype(np.uint8)[..., None], 3, axis=-1)
+    if mode in ("I", "F"):
+        raise ValueError(f"32-bit pixels (mode {mode}) have no agreed range")
+    if mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image.convert("RGBA"))
+    return np.array(image.convert("RGB"))
+
+
+def _reason(error: Exception) -> str:
+    bombs = (Image.DecompressionBombError, Image.DecompressionBombWarning)
+    if isinstance(error, bombs):
+        return (
+            f"more than {Image.MAX_IMAGE_PIXELS:,} pixels, refused as a possible bomb"
+        )
+    if isinstance(error, UnidentifiedImageError):
+        return f"not an image of a known format ({', '.join(_FORMATS)})"
+    if "truncated" in str(error).lower():
+        return "truncated"
+    return f"damaged ({type(error).__name__}: {' '.join(str(error).split())})"

@@ -1,0 +1,153 @@
+"""The lineage's file lists: json with label_names, image_names and image_labels."""
+
+import collections
+import json
+import os
+import pathlib
+from typing import Any
+
+from rdc_jax.data.files import FileSource
+from rdc_jax.data.source import Note, as_labels, printable
+from rdc_jax.errors import UserError
+
+_FIELDS = ("label_names", "image_names", "image_labels")
+
+
+def open_filelist(
+    path: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    split: str = "all",
+) -> FileSource:
+    """Open a file list.
+
+    Relative image names count from the json's folder, or from ``data_dir`` when the
+    first of them is not there; they may not climb out of it. Absolute ones are taken
+    as they are. Label names without images are left out.
+
+    Args:
+      path: The json file.
+      data_dir: Another folder that image names may be relative to.
+      name: The data set's name; ``<folder>-<file>`` by default.
+      split: What the source calls its split.
+
+    Returns:
+      The source, in the list's order.
+
+    Raises:
+      UserError: The list is malformed, or an image is missing or listed twice.
+    """
+    path = pathlib.Path(path)
+    where = printable(str(path))
+    names, images, labels = _read(path, where)
+    full = _resolve(images, path.parent, data_dir, where)
+    root = pathlib.Path(os.path.commonpath([p.parent for p in full]))
+    used = sorted(set(labels))
+    position = {label: index for index, label in enumerate(used)}
+    notes = []
+    if missing := len(names) - len(used):
+        text = f"{missing} of {len(names)} label names have no image in {where}"
+        notes.append(Note("selection", text, problem=False))
+    return FileSource(
+        name=name or f"{path.resolve().parent.name}-{path.stem}",
+        split=split,
+        root=root,
+        paths=tuple(os.path.relpath(p, root) for p in full),
+        labels=as_labels([position[label] for label in labels]),
+        class_names=tuple(names[label] for label in used),
+        notes=tuple(notes),
+    )
+
+
+def _read(path: pathlib.Path, where: str) -> tuple[list[str], list[str], list[int]]:
+    """Parse and validate everything that needs no look at the images."""
+    content = _load(path, where)
+    if not isinstance(content, dict):
+        raise UserError(f"{where} holds a {type(content).__name__}, not a json object")
+    for field, kind in zip(_FIELDS, (str, str, int), strict=True):
+        _check_field(content, field, kind, where)
+    names, images, labels = (content[field] for field in _FIELDS)
+    if len(images) != len(labels):
+        raise UserError(
+            f"{where} has {len(images)} image_names but {len(labels)} image_labels; "
+            "give one label an image"
+        )
+    if not images:
+        raise UserError(f"{where} lists no images")
+    for row, label in enumerate(labels):
+        if not 0 <= label < len(names):
+            raise UserError(
+                f"{where}: image_labels[{row}] is {label}, outside 0..{len(names) - 1}"
+            )
+    _check_unique(names, "label_names", where)
+    return names, images, labels
+
+
+def _load(path: pathlib.Path, where: str) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"cannot read {where}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # bad json, bad UTF-8, deep nesting
+        raise UserError(f"{where} is not valid json: {error}") from error
+
+
+def _check_field(content: dict[str, Any], field: str, kind: type, where: str) -> None:
+    if field not in content:
+        raise UserError(f"{where} lacks {field!r}; it needs {', '.join(_FIELDS)}")
+    values = content[field]
+    if not isinstance(values, list):
+        raise UserError(f"{where}: {field} is a {type(values).__name__}, not a list")
+    for row, value in enumerate(values):
+        if type(value) is not kind:  # True is an int to isinstance
+            raise UserError(
+                f"{where}: {field}[{row}] is {value!r}, not of type {kind.__name__}"
+            )
+
+
+def _check_unique(values: list[str], field: str, where: str) -> None:
+    value, times = collections.Counter(values).most_common(1)[0]
+    if times > 1:
+        raise UserError(
+            f"{where}: {field} has {printable(value)!r} {times} times; list it once"
+        )
+
+
+def _resolve(
+    images: list[str],
+    folder: pathlib.Path,
+    data_dir: str | os.PathLike[str] | None,
+    where: str,
+) -> list[pathlib.Path]:
+    """Find every image, or say which is missing, repeated or out of bounds."""
+    bases = [folder.resolve()] + (
+        [pathlib.Path(data_dir).resolve()] if data_dir else []
+    )
+    base = next((b for b in bases if _is_file(b / images[0])), bases[0])
+    full = [pathlib.Path(os.path.normpath(base / image)) for image in images]
+    for image, target in zip(images, full, strict=True):
+        if not os.path.isabs(image) and not target.is_relative_to(base):
+            raise UserError(
+                f"{where}: {printable(image)!r} leads outside {base}; use a path "
+                "inside it, or an absolute one"
+            )
+    _check_unique([str(target) for target in full], "image_names", where)
+    missing = [
+        image
+        for image, target in zip(images, full, strict=True)
+        if not _is_file(target)
+    ]
+    if missing:
+        raise UserError(
+            f"{where}: {len(missing)} of {len(images)} images are missing, first "
+            f"{printable(missing[0])!r}; looked in {' and '.join(map(str, bases))}"
+        )
+    return full
+
+
+def _is_file(path: pathlib.Path) -> bool:
+    try:
+        return path.is_file()
+    except ValueError:  # a null byte or a lone surrogate in the name
+        return False

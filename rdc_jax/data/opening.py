@@ -1,0 +1,284 @@
+"""Open a source by one string: a known name, a folder, a json, TFDS or synthetic."""
+
+import collections
+import dataclasses
+import difflib
+import functools
+import logging
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from rdc_jax.data.datasets import DATASETS, Dataset
+from rdc_jax.data.filelist import open_filelist
+from rdc_jax.data.files import FileSource
+from rdc_jax.data.folder import class_folders, open_folder, split_folders
+from rdc_jax.data.protocol import select
+from rdc_jax.data.source import SPLITS, Source, canonical_split, printable, split_names
+from rdc_jax.data.tables import find_tables, open_table
+from rdc_jax.data.tfds_source import TfdsSource, open_tfds
+from rdc_jax.errors import UserError
+
+_LOG = logging.getLogger(__name__)
+_TOLD = 5  # lines of one kind
+_SPECS = (
+    "a known name or a folder under data_dir, a path to a folder, a .json file list, "
+    "tfds:<name> or synthetic:<name>"
+)
+
+
+SourceT_co = TypeVar("SourceT_co", bound=Source, covariant=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Opener(Generic[SourceT_co]):
+    """A data set that was found, before any of its splits is opened.
+
+    Attributes:
+      name: The data set's name.
+      parts: Disjoint parts that together hold every image: splits, or ``all``.
+      open: Opens one split.
+      dataset: What is known of it, when it was asked for by a known name.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    open: Callable[[str], SourceT_co]
+    dataset: Dataset | None = None
+
+
+def open_source(
+    spec: str, data_dir: str | os.PathLike[str] | None = None, split: str = "test"
+) -> Source:
+    """Open labelled images.
+
+    Args:
+      spec: One of
+
+        * ``cub``: one of the paper's data sets (``DATASETS``), under ``data_dir``;
+        * ``my_photos``: any other image folder under ``data_dir``;
+        * ``/path/to/folder``: an image folder as it is, all its classes;
+        * ``novel.json``: a file list of the lineage;
+        * ``tfds:eurosat/rgb:train``: a prepared TFDS data set as it is;
+          ``tfds:cub``: one of the paper's, by its protocol, out of TFDS;
+        * ``synthetic:glyphs``: a built-in domain, which needs no files.
+      data_dir: Where names are looked for; the current folder when not given.
+      split: ``train`` (or ``base``), ``val``, ``test`` (or ``novel``). A folder without
+        splits gives all its classes for ``train`` and ``test``.
+
+    Returns:
+      The source. What was noticed on the way is logged, and kept in its ``notes``.
+
+    Raises:
+      UserError: There is no such data set or split, or it is malformed.
+    """
+    source = find_source(spec, data_dir).open(canonical_split(split))
+    _tell(source)
+    return source
+
+
+def find_source(
+    spec: str, data_dir: str | os.PathLike[str] | None = None
+) -> Opener[Source]:
+    """Find a data set and its splits; see ``open_source`` for the arguments."""
+    kind, _, rest = spec.partition(":")
+    if not spec or (kind in ("tfds", "synthetic") and not rest):
+        raise UserError(f"data set {spec!r} has no name; give {_SPECS}")
+    if kind == "synthetic":
+        return _synthetic(rest)
+    if kind == "tfds":
+        return _tfds(rest, data_dir)
+    base = _existing(data_dir)
+    if spec.endswith(".json"):
+        return _filelist(spec, base)
+    if os.sep in spec or spec.startswith(("~", ".")):
+        path = pathlib.Path(spec).expanduser()
+        path = path if path.is_dir() or not data_dir else base / spec
+        if path.is_dir():
+            return _folder(path, path.resolve().name)
+        raise UserError(f"there is no folder {printable(str(path))}")
+    folder = _under(base, spec)
+    if folder is None:
+        raise UserError(_unknown(spec, base))
+    if dataset := DATASETS.get(spec.lower()):
+        return _known(dataset, folder)
+    return _folder(folder, spec)
+
+
+def names_under(data_dir: str | os.PathLike[str] | None = None) -> list[str]:
+    """Names of the folders in ``data_dir``, or here."""
+    return [printable(name) for name in class_folders(_existing(data_dir))]
+
+
+def _existing(data_dir: str | os.PathLike[str] | None) -> pathlib.Path:
+    base = pathlib.Path(data_dir or ".").expanduser()
+    if not base.is_dir():
+        raise UserError(f"data_dir {printable(str(base))} is not a folder")
+    return base
+
+
+def _synthetic(name: str) -> Opener[Source]:
+    from rdc_jax.data.synthetic import open_synthetic
+
+    return Opener(name, ("all",), lambda split: open_synthetic(name, split=split))
+
+
+def _tfds(rest: str, data_dir: str | os.PathLike[str] | None) -> Opener[TfdsSource]:
+    name, _, tfds_split = rest.partition(":")
+    dataset = DATASETS.get(name.lower())
+    if dataset is None:
+        opened = functools.partial(
+            open_tfds, name, data_dir=data_dir, tfds_split=tfds_split or None
+        )
+        return Opener(name, ("all",), lambda split: opened(split=split))
+    if dataset.tfds is None:
+        raise UserError(f"TFDS has no {name}; use its files: {dataset.layout}")
+    if tfds_split:
+        raise UserError(
+            f"tfds:{name} has its splits by the paper's protocol; for TFDS's own, use "
+            f"tfds:{dataset.tfds}:{tfds_split}"
+        )
+    opened = functools.partial(
+        open_tfds,
+        dataset.tfds,
+        data_dir=data_dir,
+        tfds_split=dataset.tfds_split,
+        split="all",
+        name=dataset.name,
+        keep=dataset.tfds_keep,
+    )
+    return Opener(
+        dataset.name,
+        ("all",),
+        lambda split: select(dataset, opened(), split),
+        dataset,
+    )
+
+
+def _filelist(spec: str, base: pathlib.Path) -> Opener[FileSource]:
+    path = pathlib.Path(spec).expanduser()
+    path = path if path.exists() else base / spec
+    return Opener(
+        path.stem,
+        ("all",),
+        lambda split: open_filelist(path, data_dir=base, split=split),
+    )
+
+
+def _known(dataset: Dataset, root: pathlib.Path) -> Opener[FileSource]:
+    """One of the paper's data sets, complete, reduced or already split."""
+    splits = split_folders(root) if dataset.partition == "index" else {}
+    sizes = [(len(class_folders(f)), dataset.size(s)) for s, f in splits.items()]
+    if sizes and all(found == expected for found, expected in sizes):
+        # Somebody has applied the rule already.
+        return dataclasses.replace(_folder(root, dataset.name), dataset=dataset)
+    if dataset.partition != "given":
+        root = _container(dataset, root)
+    plain = _folder(root, dataset.name)
+
+    def open_split(split: str) -> FileSource:
+        if dataset.partition == "given":
+            if "all" in plain.parts and split != "all":
+                where = printable(str(root))
+                raise UserError(f"{where} is not split; expected {dataset.layout}")
+            return select(dataset, plain.open(split), split)
+        return select(dataset, plain.open(plain.parts[0]), split)
+
+    return Opener(dataset.name, plain.parts, open_split, dataset)
+
+
+def _container(dataset: Dataset, root: pathlib.Path) -> pathlib.Path:
+    """The folder that holds the classes: the first with a fitting number of them."""
+    folders = [root / sub for sub in dataset.containers]
+    sizes = {f: len(class_folders(f)) for f in folders if not split_folders(f)}
+    fitting = (dataset.classes, dataset.size("test"))
+    for folder, size in sizes.items():
+        if size in fitting or (dataset.largest and size > dataset.classes):
+            return folder
+    return next((folder for folder, size in sizes.items() if size), root)
+
+
+def _folder(root: pathlib.Path, name: str) -> Opener[FileSource]:
+    """Any folder, by the first way in which it describes its images."""
+    parts: dict[str, Callable[[], FileSource]]
+    if tables := find_tables(root):
+        parts = {
+            split: functools.partial(open_table, root, table, name=name)
+            for split, table in tables.items()
+        }
+    elif folders := split_folders(root):
+        parts = {
+            split: functools.partial(
+                open_folder, folder, name=name, split=split, confine=root
+            )
+            for split, folder in folders.items()
+        }
+    elif not class_folders(root) and (lists := _filelists(root)):
+        parts = {
+            split: functools.partial(open_filelist, path, name=name, split=split)
+            for split, path in lists.items()
+        }
+    else:
+        parts = {"all": functools.partial(open_folder, root, name=name)}
+
+    def open_part(split: str) -> FileSource:
+        if split in parts:
+            return parts[split]()
+        if "all" in parts and split != "val":  # no classes are held out
+            return parts["all"]()
+        raise UserError(
+            f"{name} has no {split} split in {printable(str(root))}; it has "
+            f"{', '.join(parts)}"
+        )
+
+    return Opener(name, tuple(parts), open_part)
+
+
+def _filelists(root: pathlib.Path) -> dict[str, pathlib.Path]:
+    return {
+        split: path
+        for split in SPLITS
+        for alias in split_names(split)
+        if (path := root / f"{alias}.json").is_file()
+    }
+
+
+def _under(base: pathlib.Path, name: str) -> pathlib.Path | None:
+    """The folder of that name; the case of letters may differ, as in miniImageNet."""
+    names = class_folders(base)
+    folded = [n for n in names if n.lower() == name.lower()]
+    found = name if name in names else next(iter(folded), None)
+    return base / found if found else None
+
+
+def _unknown(spec: str, base: pathlib.Path) -> str:
+    where = printable(str(base))
+    here = names_under(base)
+    holds = f"{where} holds {', '.join(here[:20]) or 'no folders'}"
+    if dataset := DATASETS.get(spec.lower()):
+        other = f", or use tfds:{dataset.name}" if dataset.tfds else ""
+        return (
+            f"{dataset.name} is not in {where}; get it from {dataset.origin} and put "
+            f"{dataset.layout} in {where}/{dataset.name}{other}; {holds}"
+        )
+    from rdc_jax.data.synthetic import DOMAINS
+
+    known = [*DATASETS, *here, *(f"synthetic:{name}" for name in DOMAINS)]
+    close = [f"synthetic:{spec}"] if spec in DOMAINS else []
+    close = close or difflib.get_close_matches(spec, known, n=3)
+    meant = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"unknown data set {spec!r}: {meant}{holds}; give {_SPECS}"
+
+
+def _tell(source: Source) -> None:
+    """Log what was noticed: a few lines of each kind, not thousands."""
+    told: collections.Counter[str] = collections.Counter()
+    for note in getattr(source, "notes", ()):
+        told[note.kind] += 1
+        if told[note.kind] <= _TOLD:
+            level = logging.WARNING if note.problem else logging.INFO
+            _LOG.log(level, "%s: %s: %s", source.name, note.kind, note.text)
+    for kind, times in told.items():
+        if times > _TOLD:
+            _LOG.warning("%s: %s: %d more", source.name, kind, times - _TOLD)

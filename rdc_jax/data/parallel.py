@@ -1,0 +1,56 @@
+"""An ordered parallel map in bounded memory, for decoding and hashing files."""
+
+import collections
+import concurrent.futures
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def threaded_map(
+    fn: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    workers: int | None = None,
+    batch: int = 64,
+) -> Iterator[Result]:
+    """Map ``fn`` over ``items`` in threads and yield results in order.
+
+    Reading, hashing and decoding release the interpreter's lock, so threads use
+    all cores. A few batches are in flight at once, never the whole input.
+
+    Args:
+      fn: Called once an item, in a thread.
+      items: Any iterable, consumed lazily.
+      workers: Threads; one a core when not given.
+      batch: Items a task, to spread the cost of scheduling.
+
+    Yields:
+      ``fn(item)`` for each item.
+
+    >>> list(threaded_map(abs, [-2, 1, -3], batch=2))
+    [2, 1, 3]
+    """
+    workers = workers or os.cpu_count() or 1
+    source = iter(items)
+    pending: collections.deque[concurrent.futures.Future[list[Result]]]
+    pending = collections.deque()
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        try:
+            while chunk := list(itertools.islice(source, batch)):
+                pending.append(pool.submit(_run, fn, chunk))
+                if len(pending) > 2 * workers:
+                    yield from pending.popleft().result()
+            while pending:
+                yield from pending.popleft().result()
+        finally:  # an error, or a consumer that stops early
+            for future in pending:
+                future.cancel()
+
+
+def _run(fn: Callable[[Item], Result], chunk: list[Item]) -> list[Result]:
+    return [fn(item) for item in chunk]

@@ -1,0 +1,124 @@
+"""Reports and the list of data sets as text for a terminal."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from rdc_jax.data.datasets import DATASETS
+from rdc_jax.data.verify import ClassRow, Report, summary
+
+_LINES = 20  # findings of one kind, unless all are asked for
+_ROWS = 60  # classes, likewise
+
+
+def table(rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()) -> str:
+    """Lay out rows of cells in columns; the first row is the heading.
+
+    Args:
+      rows: Cells, as many in each row.
+      right: Columns to align on the right.
+
+    Returns:
+      The lines, joined.
+
+    >>> print(table([["class", "images"], ["ant", "7"]], right=frozenset({1})))
+    class  images
+    ant         7
+    """
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(_line(row, widths, right).rstrip() for row in rows)
+
+
+def _line(row: Sequence[str], widths: list[int], right: frozenset[int]) -> str:
+    cells = []
+    for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        space = " " * (width - _width(cell))
+        cells.append(space + cell if column in right else cell + space)
+    return "  ".join(cells)
+
+
+def _width(text: str) -> int:
+    """Columns that a terminal uses: two for East Asian letters, none for accents."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
+
+
+def render(report: Report, *, everything: bool = False) -> str:
+    """Write a report as text.
+
+    Args:
+      report: From ``verify``.
+      everything: Show every class and finding, however many there are.
+
+    Returns:
+      Several lines: the classes, the findings, a verdict.
+    """
+    return "\n".join(_lines(report, everything))
+
+
+def _lines(report: Report, everything: bool) -> Iterator[str]:
+    size = " to ".join(f"{h}x{w}" for h, w in (report.smallest, report.largest))
+    yield (
+        f"{report.name}, {report.split}: {len(report.classes)} classes, "
+        f"{report.images:,} images of {size} px"
+    )
+    yield ""
+    yield from _classes(report, everything)
+    for remark in report.remarks:
+        yield f"note: {remark}"
+    shown: dict[str, int] = {}
+    for kind, text in report.findings:
+        shown[kind] = shown.get(kind, 0) + 1
+        if everything or shown[kind] <= _LINES:
+            yield f"{kind}: {text}"
+    for kind, times in shown.items():
+        if times > _LINES and not everything:
+            yield f"{kind}: {times - _LINES} more (--all shows them)"
+    counts = ", ".join(f"{n} {kind}" for kind, n in summary(report.findings).items())
+    yield f"{report.name}, {report.split}: {counts or 'no findings'}"
+
+
+def _classes(report: Report, everything: bool) -> Iterator[str]:
+    rows = list(report.classes)
+    hidden = 0
+    if len(rows) > _ROWS and not everything:
+        rows = [row for row in rows if _flags(row)][:_ROWS]
+        hidden = len(report.classes) - len(rows)
+    if rows:
+        heading = ["class", "images", "expected", "unreadable", "duplicates", ""]
+        cells = [_cells(row) for row in rows]
+        yield table([heading, *cells], right=frozenset({1, 2, 3, 4}))
+    if hidden:
+        yield f"({hidden} more classes; --all shows them)"
+    yield ""
+
+
+def _cells(row: ClassRow) -> list[str]:
+    numbers = (row.images, row.expected, row.images - row.readable, row.duplicates)
+    cells = ["-" if number is None else f"{number:,}" for number in numbers]
+    return [row.name, *cells, _flags(row)]
+
+
+def _flags(row: ClassRow) -> str:
+    marks = {
+        "count": row.miscounted,
+        "unreadable": row.readable < row.images,
+        "duplicates": row.duplicates > 0,
+    }
+    return ", ".join(mark for mark, holds in marks.items() if holds)
+
+
+def catalogue(present: frozenset[str]) -> str:
+    """The known data sets as a table; ``present`` are those found on disk."""
+    heading = ["name", "here", "classes", "test", "TFDS", "what it is"]
+    rows = [
+        [
+            dataset.name,
+            "yes" if dataset.name in present else "no",
+            str(dataset.classes),
+            str(dataset.size("test")),
+            dataset.tfds or "-",
+            dataset.title,
+        ]
+        for dataset in DATASETS.values()
+    ]
+    return table([heading, *rows], right=frozenset({2, 3}))
