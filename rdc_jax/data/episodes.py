@@ -1,0 +1,241 @@
+"""Few-shot tasks as arrays of image indices.
+
+Episode ``i`` of a data set is a function of (seed, data set name, ``i``, way, shot,
+query) and of the labels, and of nothing else: not of how many episodes are made at a
+time, in which order, or on how many devices.
+"""
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int, Int32, Int64, Integer
+from scipy import special
+
+from rdc_jax.data import draws, fingerprint
+from rdc_jax.errors import UserError
+
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class EpisodeSpec:
+    """The shape of a task.
+
+    Attributes:
+      way: Classes in a task.
+      shot: Labelled images of each class.
+      query: Images to classify, of each class.
+      dirichlet: None for the same number of queries in every class. A positive number
+        draws the class proportions of a task's ``way * query`` queries from a symmetric
+        Dirichlet distribution with this concentration: small values are more uneven,
+        and 2 is the usual setting. A class gives no more queries than it has images.
+    """
+
+    way: int = 5
+    shot: int = 1
+    query: int = 15
+    dirichlet: float | int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("way", "shot", "query"):
+            if (value := getattr(self, name)) < 1:
+                raise UserError(f"{name}={value}: a task needs {name} of at least 1")
+        if self.dirichlet is None:
+            return
+        if not self.dirichlet > 0:
+            raise UserError(f"dirichlet={self.dirichlet}: use a number above 0 or None")
+        # 2 and 2.0 are one specification, and must be one set of tasks.
+        object.__setattr__(self, "dirichlet", float(self.dirichlet))
+
+    @property
+    def support_size(self) -> int:
+        """Support rows of a task."""
+        return self.way * self.shot
+
+    @property
+    def query_size(self) -> int:
+        """Query rows of a task."""
+        return self.way * self.query
+
+
+class Episodes(NamedTuple):
+    """Tasks, one a row: ``n`` images, of which the first ``way * shot`` are support.
+
+    Support rows are ordered by episode label. Query rows are in random order, so that
+    nothing can be learnt from a query's place.
+    """
+
+    indices: Int32[np.ndarray, "e n"]  # images of the data set
+    labels: Int32[np.ndarray, "e n"]  # episode labels, 0 ... way - 1
+    classes: Int32[np.ndarray, "e c"]  # the data set's class id of each episode label
+
+
+class EpisodeSampler:
+    """Makes the episodes of one data set: ``sampler(range(100))``, by number.
+
+    Args:
+      labels: Class id of every image.
+      spec: The shape of a task.
+      seed: Another seed is another set of tasks.
+      dataset: Name of the data set; another name is another set of tasks.
+      class_names: Names by class id, for messages.
+    """
+
+    def __init__(
+        self,
+        labels: Integer[np.ndarray, "n"],
+        spec: EpisodeSpec,
+        *,
+        seed: int,
+        dataset: str,
+        class_names: Sequence[str] | None = None,
+    ) -> None:
+        self.spec = spec
+        self.classes = _usable_classes(labels, spec, dataset, class_names)
+        self._images = np.argsort(labels, kind="stable").astype(np.int32)
+        in_order = labels[self._images]
+        self._first = np.searchsorted(in_order, self.classes, side="left")
+        self._size = np.searchsorted(in_order, self.classes, side="right") - self._first
+        identity = {"seed": int(seed), "dataset": dataset, **dataclasses.asdict(spec)}
+        self._key = int(fingerprint.of_json(identity)[:32], 16)
+
+    def __call__(self, episodes: range | Integer[np.ndarray, "e"]) -> Episodes:
+        """Make the episodes of these numbers, in this order."""
+        spec, numbers = self.spec, np.asarray(episodes, np.int64)
+        if numbers.size and numbers.min() < 0:
+            raise UserError(f"episode {numbers.min()}: episodes are numbered from 0")
+        uniform = self._uniforms(numbers)
+        num_classes = np.full(len(numbers), len(self.classes))
+        chosen_ec = draws.without_replacement(uniform.classes, num_classes)
+        counts_ec = self._query_counts(uniform.counts, chosen_ec)
+        most = int(counts_ec.max(initial=0))
+        images_ecm = self._pick(uniform.images, chosen_ec, spec.shot + most)
+        support_ecs, spare_ecm = np.split(images_ecm, [spec.shot], axis=2)
+        queries_eq, labels_eq = _deal(spare_ecm, counts_ec, uniform.order)
+        support_es = support_ecs.reshape(len(numbers), spec.support_size)
+        labels_s = np.repeat(np.arange(spec.way), spec.shot)
+        labels_es = np.broadcast_to(labels_s, support_es.shape)
+        return Episodes(
+            indices=np.concatenate([support_es, queries_eq], axis=1),
+            labels=np.concatenate([labels_es, labels_eq], axis=1).astype(np.int32),
+            classes=self.classes[chosen_ec].astype(np.int32),
+        )
+
+    def _uniforms(self, numbers: np.ndarray) -> "_Uniforms":
+        """The draws of each episode: always as many, whatever becomes of them."""
+        spec = self.spec
+        queries = spec.query if spec.dirichlet is None else spec.query_size
+        depth = spec.shot + queries  # images of one class, at most
+        widths = (spec.way, spec.way * depth, spec.query_size, spec.way)
+        uniform = draws.uniforms(self._key, numbers, sum(widths))
+        parts = _Uniforms(*np.split(uniform, np.cumsum(widths)[:-1], axis=1))
+        images_ecm = parts.images.reshape(len(numbers), spec.way, depth)
+        return parts._replace(images=images_ecm)
+
+    def _query_counts(
+        self, uniform_ec: np.ndarray, chosen_ec: np.ndarray
+    ) -> Int64[np.ndarray, "e c"]:
+        """How many queries each class of each episode gives."""
+        if self.spec.dirichlet is None:
+            return np.full(chosen_ec.shape, self.spec.query)
+        # A Dirichlet draw is a row of gamma draws over its sum, and only their ratios
+        # matter. The inverse distribution takes one uniform each, where rejection
+        # sampling would take any number.
+        weight_ec = special.gammaincinv(self.spec.dirichlet, uniform_ec)
+        room_ec = self._size[chosen_ec] - self.spec.shot
+        return draws.proportional_counts(weight_ec, room_ec, self.spec.query_size)
+
+    def _pick(
+        self, uniform_ecm: np.ndarray, chosen_ec: np.ndarray, depth: int
+    ) -> Int32[np.ndarray, "e c m"]:
+        """Different random images of each chosen class, ``depth`` of them."""
+        places_rm = draws.without_replacement(
+            uniform_ecm[:, :, :depth].reshape(chosen_ec.size, depth),
+            self._size[chosen_ec].reshape(-1),
+        )
+        first_ec1 = self._first[chosen_ec][:, :, None]
+        places_ecm = first_ec1 + places_rm.reshape(*chosen_ec.shape, depth)
+        # Places beyond a class's size are never dealt; they only must not overrun.
+        return self._images.take(places_ecm, mode="clip")
+
+
+class _Uniforms(NamedTuple):
+    """Random numbers in [0, 1), by what they decide."""
+
+    classes: Float64[np.ndarray, "e c"]
+    images: Float64[np.ndarray, "e c m"]
+    order: Float64[np.ndarray, "e q"]
+    counts: Float64[np.ndarray, "e c"]
+
+
+def sample_episodes(
+    labels: Integer[np.ndarray, "n"],
+    spec: EpisodeSpec,
+    *,
+    seed: int,
+    dataset: str,
+    episodes: range | Integer[np.ndarray, "e"],
+    class_names: Sequence[str] | None = None,
+) -> Episodes:
+    """Make episodes by number; see ``EpisodeSampler`` for the arguments.
+
+    Classes with fewer than ``shot + query`` images are left out, with a warning that
+    names them; fewer classes than ways is a ``UserError``.
+
+    >>> import numpy as np
+    >>> labels, spec = np.repeat(np.arange(8), 20), EpisodeSpec(way=5, shot=1, query=2)
+    >>> tasks = sample_episodes(
+    ...     labels, spec, seed=0, dataset="cub", episodes=range(100)
+    ... )
+    >>> tasks.indices.shape, tasks.classes.shape
+    ((100, 15), (100, 5))
+    >>> tasks.labels[0, :5]  # the support
+    array([0, 1, 2, 3, 4], dtype=int32)
+    """
+    sampler = EpisodeSampler(
+        labels, spec, seed=seed, dataset=dataset, class_names=class_names
+    )
+    return sampler(episodes)
+
+
+def _usable_classes(
+    labels: np.ndarray,
+    spec: EpisodeSpec,
+    dataset: str,
+    class_names: Sequence[str] | None,
+) -> Int64[np.ndarray, "usable"]:
+    """Class ids with enough images for a task; says which are left out."""
+    sizes = np.bincount(labels, minlength=len(class_names or ()))
+    needed = spec.shot + spec.query
+    usable = np.flatnonzero(sizes >= needed)
+    if len(usable) < spec.way:
+        raise UserError(
+            f"{dataset} has {len(usable)} classes with the {needed} images that "
+            f"shot={spec.shot} and query={spec.query} need, fewer than way={spec.way}; "
+            "lower one of the three, or add images"
+        )
+    if class_names is None:  # then an id without images is no class
+        small = [str(i) for i in np.flatnonzero((sizes > 0) & (sizes < needed))]
+    else:
+        small = [class_names[i] for i in np.flatnonzero(sizes < needed).tolist()]
+    if small:
+        _log.warning(
+            "%s: classes with fewer than %d images are left out of the tasks: %s",
+            *(dataset, needed, ", ".join(small)),
+        )
+    return usable
+
+
+def _deal(
+    images_ecm: np.ndarray, counts_ec: np.ndarray, uniform_eq: np.ndarray
+) -> tuple[Int32[np.ndarray, "e q"], Int[np.ndarray, "e q"]]:
+    """The first ``counts`` images of each class in random order, with their labels."""
+    slot_eq = uniform_eq.argsort(axis=1, kind="stable")
+    end_ec = counts_ec.cumsum(axis=1)
+    label_eq = (slot_eq[:, :, None] >= end_ec[:, None, :]).sum(axis=2)
+    start_eq = np.take_along_axis(end_ec - counts_ec, label_eq, axis=1)
+    rows = np.arange(len(slot_eq))[:, None]
+    return images_ecm[rows, label_eq, slot_eq - start_eq], label_eq

@@ -1,0 +1,198 @@
+"""Episodes: what they contain, and that only their number decides it."""
+
+import dataclasses
+import logging
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec, sample_episodes
+from rdc_jax.errors import UserError
+
+_LABELS = np.repeat(np.arange(12), [20, 31, 25, 40, 20, 22, 60, 20, 21, 33, 20, 45])
+
+
+def _sample(episodes, labels=_LABELS, *, seed=0, dataset="cub", **spec):
+    spec = EpisodeSpec(**{"way": 5, "shot": 2, "query": 6, **spec})
+    return sample_episodes(labels, spec, seed=seed, dataset=dataset, episodes=episodes)
+
+
+@st.composite
+def _problems(draw):
+    """Shuffled labels of unequal classes, and a spec that they can serve."""
+    spec = EpisodeSpec(
+        way=draw(st.integers(1, 4)),
+        shot=draw(st.integers(1, 3)),
+        query=draw(st.integers(1, 5)),
+        dirichlet=draw(st.none() | st.floats(0.01, 100)),
+    )
+    enough = st.integers(spec.shot + spec.query, 20)
+    sizes = draw(st.lists(enough, min_size=spec.way, max_size=7))
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    return rng.permutation(labels), spec
+
+
+@settings(deadline=None)
+@given(_problems(), st.integers(0, 2**64))
+def test_an_episode_is_well_formed(problem, seed):
+    labels, spec = problem
+    tasks = sample_episodes(labels, spec, seed=seed, dataset="x", episodes=range(20))
+    s, n = spec.support_size, spec.support_size + spec.query_size
+    assert tasks.indices.shape == tasks.labels.shape == (20, n)
+    assert tasks.classes.shape == (20, spec.way)
+    for indices, episode_labels, classes in zip(*tasks, strict=True):
+        assert len(set(indices.tolist())) == n
+        assert len(set(classes.tolist())) == spec.way
+        np.testing.assert_array_equal(labels[indices], classes[episode_labels])
+        support = np.repeat(np.arange(spec.way), spec.shot)
+        np.testing.assert_array_equal(episode_labels[:s], support)
+        if spec.dirichlet is None:
+            counts = np.bincount(episode_labels[s:], minlength=spec.way)
+            assert set(counts.tolist()) == {spec.query}
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(st.integers(0, 199), max_size=30),
+    st.sampled_from([None, 2.0]),
+    st.sampled_from([1, 5]),
+)
+def test_an_episode_is_the_same_in_any_company(numbers, dirichlet, shot):
+    whole = _sample(range(200), dirichlet=dirichlet, shot=shot)
+    some = _sample(np.array(numbers, np.int64), dirichlet=dirichlet, shot=shot)
+    for part, full in zip(some, whole, strict=True):
+        np.testing.assert_array_equal(part, full[numbers])
+
+
+def test_chunks_join_up():
+    whole = _sample(range(100))
+    chunks = [_sample(range(i, min(i + 7, 100))) for i in range(0, 100, 7)]
+    for full, parts in zip(whole, zip(*chunks, strict=True), strict=True):
+        np.testing.assert_array_equal(np.concatenate(parts), full)
+
+
+def test_whole_numbers_are_the_same_concentration():
+    whole, fraction = _sample(range(5), dirichlet=2), _sample(range(5), dirichlet=2.0)
+    np.testing.assert_array_equal(whole.indices, fraction.indices)
+
+
+def test_huge_episode_numbers_work():
+    far = _sample(range(10**15, 10**15 + 2))
+    assert (far.indices[0] != far.indices[1]).any()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"dataset": "cars"}, {"query": 7}, {"shot": 3}, {"dirichlet": 2.0}],
+)
+def test_another_setting_is_another_set_of_tasks(change):
+    ours, theirs = _sample(range(200)), _sample(range(200), **change)
+    same_classes = (ours.classes == theirs.classes).all(axis=1).mean()
+    assert same_classes < 0.05
+
+
+def test_episodes_never_change_between_versions():
+    """Published results name a seed; the tasks behind it must stay what they were."""
+    tasks = _sample(np.array([0, 1999]), query=1, shot=1, way=3)
+    assert tasks.indices.tolist() == [
+        [142, 311, 16, 4, 301, 148],
+        [263, 7, 172, 283, 3, 192],
+    ]
+    tasks = _sample(np.array([7]), query=3, shot=1, way=2, dirichlet=1.0)
+    assert tasks.indices.tolist() == [[39, 117, 129, 38, 123, 121, 29, 50]]
+
+
+def test_classes_and_images_are_drawn_uniformly():
+    sizes = np.arange(16, 26)
+    labels = np.repeat(np.arange(10), sizes)
+    tasks = _sample(range(20_000), labels)
+    class_counts = np.bincount(tasks.classes.ravel(), minlength=10)
+    # Five of ten classes a task, without replacement: variance n * p * (1 - p).
+    z = (class_counts - 10_000) / np.sqrt(20_000 * 0.5 * 0.5)
+    assert np.abs(z).max() < 4
+    support_counts = np.bincount(tasks.indices[:, :10].ravel(), minlength=len(labels))
+    share = 0.5 * 2 / sizes[labels]
+    z = (support_counts - 20_000 * share) / np.sqrt(20_000 * share * (1 - share))
+    assert np.abs(z).max() < 4.5
+    assert 0.8 < z.std() < 1.2
+
+
+def test_a_querys_place_says_nothing_about_its_label():
+    labels_eq = _sample(range(20_000)).labels[:, 10:]
+    for label in range(5):
+        share_q = (labels_eq == label).mean(axis=0)
+        assert np.abs(share_q - 0.2).max() < 4.5 * np.sqrt(0.2 * 0.8 / 20_000)
+
+
+def test_dirichlet_proportions_have_the_right_spread():
+    labels = np.repeat(np.arange(5), 500)
+    for alpha in (0.5, 2.0, 10.0):
+        tasks = _sample(range(1500), labels, query=20, dirichlet=alpha)
+        one_hot = tasks.labels[:, 10:, None] == np.arange(5)
+        share_ec = one_hot.mean(axis=1)
+        assert np.abs(share_ec.mean(axis=0) - 0.2).max() < 0.02
+        expected = np.sqrt(0.2 * 0.8 / (5 * alpha + 1))
+        assert share_ec.std() == pytest.approx(expected, rel=0.07)
+
+
+def test_uneven_queries_take_no_more_than_a_class_has():
+    sizes = np.array([8, 9, 30, 200])
+    labels = np.repeat(np.arange(4), sizes)
+    tasks = _sample(range(500), labels, way=4, dirichlet=0.05)
+    images = np.stack([np.bincount(labels[row], minlength=4) for row in tasks.indices])
+    assert (images <= sizes).all()
+    assert (images.max(axis=0) == [8, 9, 26, 26]).all()  # all four reach their limit
+
+
+def test_ten_thousand_episodes_take_about_a_second_at_most():
+    labels = np.random.default_rng(0).integers(0, 100, 60_000)
+    sampler = EpisodeSampler(labels, EpisodeSpec(shot=5), seed=0, dataset="big")
+    start = time.process_time()
+    assert len(sampler(range(10_000)).indices) == 10_000
+    assert time.process_time() - start < 1.5
+
+
+def test_small_classes_are_left_out_and_named(caplog):
+    labels = np.repeat(np.arange(5), [20, 3, 20, 7, 20])
+    names = ("ant", "bee", "cat", "dog", "eel", "fox")
+    with caplog.at_level(logging.WARNING):
+        sampler = EpisodeSampler(
+            labels,
+            EpisodeSpec(way=3, shot=2, query=6),
+            seed=0,
+            dataset="zoo",
+            class_names=names,
+        )
+    assert set(np.unique(sampler(range(50)).classes)) == {0, 2, 4}
+    assert caplog.messages == [
+        "zoo: classes with fewer than 8 images are left out of the tasks: bee, dog, fox"
+    ]
+
+
+def test_enough_images_everywhere_is_silent(caplog):
+    _sample(range(1))
+    assert not caplog.messages
+
+
+def test_fewer_classes_than_ways_is_an_error_that_says_so():
+    with pytest.raises(UserError, match=r"cub has 2 classes .* fewer than way=5"):
+        _sample(range(1), np.repeat(np.arange(4), [8, 8, 7, 7]))
+
+
+@pytest.mark.parametrize("field", ["way", "shot", "query", "dirichlet"])
+def test_impossible_specs_are_refused(field):
+    with pytest.raises(UserError, match=f"{field}=0"):
+        dataclasses.replace(EpisodeSpec(), **{field: 0})
+
+
+def test_negative_episodes_are_refused():
+    with pytest.raises(UserError, match="episode -1"):
+        _sample(np.array([0, -1]))
+
+
+def test_no_episodes_are_no_rows():
+    assert _sample(range(0)).indices.shape == (0, 40)
