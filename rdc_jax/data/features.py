@@ -1,0 +1,88 @@
+"""One pass of a network over a data set, kept on disk."""
+
+import collections
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Float32, UInt8
+from tqdm import tqdm
+
+from rdc_jax.data import store
+from rdc_jax.data.pixels import PixelCache, cache_name
+
+FeatureFn = Callable[[UInt8[Array, "b h w 3"]], Float[Array, "b d"]]
+
+
+def feature_cache(
+    pixels: PixelCache,
+    feature_fn: FeatureFn,
+    *,
+    weights_fingerprint: str,
+    transform: str,
+    cache_dir: str | os.PathLike[str],
+    batch_size: int = 256,
+    sharding: jax.sharding.Sharding | None = None,
+) -> Float32[np.ndarray, "n d"]:
+    """Features of every image of a data set, computed once and kept.
+
+    Kept features are used again when the images, the weights, the transform, the dtype
+    and the backend are the same, and computed again otherwise.
+
+    Args:
+      pixels: The images.
+      feature_fn: From raw images to features: test transform and network, jitted. It
+        sees one batch shape only (the last batch is padded), and must treat each image
+        by itself.
+      weights_fingerprint: Identity of the network's weights.
+      transform: Says in words what is done before the network, with its sizes, and the
+        dtype it computes in where that is not the features' own.
+      cache_dir: Folder of the cache; made where it is missing.
+      batch_size: Images at a time.
+      sharding: Where to put a batch; by default, on one device.
+
+    Returns:
+      The features, memory-mapped and read-only.
+    """
+    shape = (batch_size, *pixels.images.shape[1:])
+    out = jax.eval_shape(feature_fn, jax.ShapeDtypeStruct(shape, np.uint8))
+    fields = {
+        "images": pixels.fingerprint,
+        "weights": weights_fingerprint,
+        "transform": transform,
+        "dtype": out.dtype.name,
+        "backend": jax.default_backend(),
+    }
+
+    def build(writer: store.Writer) -> None:
+        label = f"features of {pixels.name} {pixels.split}"
+        with tqdm(total=len(pixels), desc=label, unit=" images", disable=None) as bar:
+            for feat_bd in _features(feature_fn, pixels.images, shape, sharding):
+                writer.append(feat_bd)
+                bar.update(len(feat_bd))
+
+    size = f"{pixels.images.shape[1]}px"
+    name = cache_name(pixels.name, pixels.split, size, weights_fingerprint[:12])
+    path = pathlib.Path(cache_dir) / name
+    return store.cached_array(path, fields=fields, build=build).array
+
+
+def _features(
+    feature_fn: FeatureFn,
+    images: np.ndarray,
+    shape: tuple[int, ...],
+    sharding: jax.sharding.Sharding | None,
+) -> Iterator[Float32[np.ndarray, "b d"]]:
+    """Features batch by batch; the next batch is read while one is computed."""
+    pending: collections.deque[Array] = collections.deque()
+    for start in range(0, len(images), shape[0]):
+        rows = images[start : start + shape[0]]
+        batch = np.zeros(shape, np.uint8)
+        batch[: len(rows)] = rows
+        feat_bd = feature_fn(jax.device_put(batch, sharding))
+        pending.append(feat_bd[: len(rows)])
+        if len(pending) > 1:
+            yield np.asarray(pending.popleft(), np.float32)
+    yield np.asarray(pending.popleft(), np.float32)

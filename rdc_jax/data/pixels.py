@@ -1,0 +1,178 @@
+"""Every image decoded once, at one size, in a memory-mapped array."""
+
+import dataclasses
+import logging
+import os
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import PIL
+from jaxtyping import Float32, Int32, Int64, UInt8
+from PIL import Image
+from tqdm import tqdm
+
+from rdc_jax.data import fingerprint, store
+from rdc_jax.data.parallel import threaded_map
+from rdc_jax.data.source import Source, UnreadableImage
+from rdc_jax.errors import UserError
+
+_log = logging.getLogger(__name__)
+
+_CHUNK = 32  # images a thread decodes at a time
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PixelCache:
+    """Decoded images of one size with their labels.
+
+    Attributes:
+      name: Of the data set.
+      split: Of the data set.
+      class_names: One name a class.
+      images: RGB, memory-mapped where they come from ``pixel_cache``.
+      labels: Index into ``class_names``.
+      aspects: Width over height of each image before it was squeezed into a square.
+      rows: Each image's place in the source, for ``source.locate``.
+      fingerprint: Identity of all of the above.
+    """
+
+    name: str
+    split: str
+    class_names: tuple[str, ...]
+    images: UInt8[np.ndarray, "n size size 3"]
+    labels: Int32[np.ndarray, "n"]
+    aspects: Float32[np.ndarray, "n"]
+    rows: Int64[np.ndarray, "n"]
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def pixel_cache(
+    source: Source,
+    size: int,
+    cache_dir: str | os.PathLike[str],
+    *,
+    skip_unreadable: bool = False,
+) -> PixelCache:
+    """Decode and resize a source's images, or open the cache that holds them already.
+
+    Images are squeezed into a square by PIL's bilinear filter, without keeping their
+    aspect, in one thread a core and in bounded memory. Progress is shown on a terminal.
+
+    Images that cannot be read are left out of the cache on disk, and noted in it. They
+    are an error here unless ``skip_unreadable``, which then needs no second decoding.
+
+    Args:
+      source: The images.
+      size: Edge of the square in pixels.
+      cache_dir: Folder of the cache; made where it is missing.
+      skip_unreadable: Leave unreadable images and their labels out, with a warning.
+
+    Returns:
+      The images, labels and names.
+    """
+    fields = {
+        "source": source.fingerprint(),
+        "size": size,
+        "resize": f"bilinear, Pillow {PIL.__version__}",
+    }
+    path = pathlib.Path(cache_dir) / cache_name(source.name, source.split, f"{size}px")
+    stored = store.cached_array(
+        path, fields=fields, build=lambda writer: _decode(source, size, writer)
+    )
+    unreadable = stored.extra["unreadable"]
+    if unreadable:
+        _report(source, unreadable, skip=skip_unreadable)
+    rows = np.delete(np.arange(len(source)), unreadable)
+    return PixelCache(
+        name=source.name,
+        split=source.split,
+        class_names=source.class_names,
+        images=stored.array,
+        labels=source.labels[rows],
+        aspects=np.array(stored.extra["aspects"], np.float32),
+        rows=rows,
+        fingerprint=fingerprint.of_json(fields),
+    )
+
+
+def cache_name(*parts: str) -> str:
+    """A file name that says what is cached.
+
+    >>> cache_name("tfds:eurosat/rgb", "test", "84px")
+    'tfds_eurosat_rgb-test-84px'
+    """
+    return "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts)
+
+
+class _Decoded(NamedTuple):
+    images: UInt8[np.ndarray, "n size size 3"]
+    aspects: list[float]
+    unreadable: list[int]
+
+
+def _decode(source: Source, size: int, writer: store.Writer) -> None:
+    """Append every readable image to the store; note the others."""
+    starts = range(0, len(source), _CHUNK)
+    chunks = (range(i, min(i + _CHUNK, len(source))) for i in starts)
+    aspects: list[float] = []
+    unreadable: list[int] = []
+    label = f"decoding {source.name} {source.split}"
+    with tqdm(total=len(source), desc=label, unit=" images", disable=None) as bar:
+        for decoded in threaded_map(
+            lambda chunk: _decode_chunk(source, size, chunk), chunks, batch=1
+        ):
+            aspects += decoded.aspects
+            unreadable += decoded.unreadable
+            if len(decoded.images):
+                writer.append(decoded.images)
+            bar.update(len(decoded.images) + len(decoded.unreadable))
+    if not aspects:
+        raise _unreadable_error(source, unreadable)
+    writer.extra |= {"aspects": aspects, "unreadable": unreadable}
+
+
+def _decode_chunk(source: Source, size: int, chunk: Sequence[int]) -> _Decoded:
+    decoded = _Decoded(np.empty((len(chunk), size, size, 3), np.uint8), [], [])
+    batched = getattr(source, "images", None)
+    whole = None if batched is None else batched(np.array(chunk))
+    for place, i in enumerate(chunk):
+        try:
+            image = source.image(i) if whole is None else whole[place]
+        except UnreadableImage:
+            decoded.unreadable.append(i)
+            continue
+        decoded.images[len(decoded.aspects)] = _resize(image, size)
+        decoded.aspects.append(image.shape[1] / image.shape[0])
+    return decoded._replace(images=decoded.images[: len(decoded.aspects)])
+
+
+def _resize(image: np.ndarray, size: int) -> np.ndarray:
+    if image.shape[:2] == (size, size):
+        return image
+    resized = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
+    return np.asarray(resized)
+
+
+def _report(source: Source, unreadable: list[int], *, skip: bool) -> None:
+    if not skip:
+        raise _unreadable_error(source, unreadable)
+    _log.warning(
+        "%s: %d of %d images cannot be read and are left out, the first of them %s",
+        *(source.name, len(unreadable), len(source), source.locate(unreadable[0])),
+    )
+
+
+def _unreadable_error(source: Source, unreadable: list[int]) -> UserError:
+    shown = ", ".join(source.locate(i) for i in unreadable[:3])
+    more = ", ..." if len(unreadable) > 3 else ""
+    return UserError(
+        f"{len(unreadable)} of {len(source)} images of {source.name} cannot be read: "
+        f"{shown}{more}; see `python -m rdc_jax.data verify`, mend or remove them, or "
+        "set skip_unreadable to leave them out"
+    )

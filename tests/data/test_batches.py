@@ -1,0 +1,170 @@
+"""Training batches are a function of the seed and the step."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from data.fakes import fake_pixels
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdc_jax.data.batches import episode_batches, training_batches
+from rdc_jax.data.episodes import EpisodeSpec, sample_episodes
+from rdc_jax.errors import UserError
+
+_PIXELS = fake_pixels(50)
+_SPEC = EpisodeSpec(way=3, shot=2, query=4)
+
+
+def _training(**options):
+    return training_batches(_PIXELS, **{"batch_size": 8, "seed": 0, **options})
+
+
+def _episodes(**options):
+    return episode_batches(_PIXELS, _SPEC, **{"seed": 0, **options})
+
+
+def _take(batches, count):
+    return [next(batches) for _ in range(count)]
+
+
+def _indices(batches):
+    return np.concatenate([batch["index"] for batch in batches])
+
+
+def _assert_same(ours, theirs):
+    assert ours
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.keys() == b.keys()
+        for name in a:
+            np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_a_batch_is_images_with_their_labels():
+    for batch in _take(_training(), 10):
+        rows = batch["index"]
+        assert batch["image"].shape == (8, 8, 8, 3)
+        assert (batch["image"] == rows[:, None, None, None]).all()
+        np.testing.assert_array_equal(batch["label"], _PIXELS.labels[rows])
+        np.testing.assert_array_equal(batch["aspect"], _PIXELS.aspects[rows])
+        dtypes = {name: str(array.dtype) for name, array in batch.items()}
+        assert dtypes == {
+            "image": "uint8",
+            "label": "int32",
+            "index": "int64",
+            "aspect": "float32",
+        }
+
+
+def test_an_epoch_has_no_image_twice_and_drops_the_remainder():
+    batches = _training()
+    assert batches.steps_per_epoch == 6
+    epochs = [_indices(_take(batches, 6)) for _ in range(20)]
+    for epoch in epochs:
+        assert len(np.unique(epoch)) == 48
+    assert len(np.unique(np.concatenate(epochs))) == 50  # others are dropped each time
+    assert len({tuple(epoch) for epoch in epochs}) == 20
+
+
+def test_the_seed_decides_the_order():
+    _assert_same(_take(_training(), 14), _take(_training(), 14))
+    # Not even as another epoch: neighbouring seeds must not be shifted copies.
+    epochs = [
+        {tuple(_indices(_take(batches, 6))) for _ in range(5)}
+        for batches in (_training(seed=0), _training(seed=1))
+    ]
+    assert not epochs[0] & epochs[1]
+
+
+@settings(deadline=None, max_examples=5)
+@given(st.integers(0, 15))
+@pytest.mark.parametrize("make", [_training, _episodes])
+def test_resuming_anywhere_equals_never_stopping(make, stop):
+    whole = _take(make(), stop + 5)
+    interrupted = make()
+    _take(interrupted, stop)
+    state = interrupted.get_state()
+    json.loads(state)
+    resumed = make()
+    resumed.set_state(state)
+    _assert_same(_take(resumed, 5), whole[stop:])
+    _assert_same(_take(make().seek(stop), 5), whole[stop:])
+
+
+def test_an_iterator_can_go_back():
+    batches = _training()
+    first = _take(batches, 4)
+    _assert_same(_take(batches.seek(0), 4), first)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_shards_side_by_side_are_the_whole_batch(count):
+    whole = _take(_training(), 14)
+    shards = [
+        _take(_training(shard_index=i, shard_count=count), 14) for i in range(count)
+    ]
+    joined = [
+        {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        for parts in zip(*shards, strict=True)
+    ]
+    _assert_same(joined, whole)
+
+
+def test_a_position_may_move_to_another_number_of_processes():
+    batches = _training(shard_index=1, shard_count=2)
+    _take(batches, 9)
+    alone = _training()
+    alone.set_state(batches.get_state())
+    _assert_same(_take(alone, 3), _take(_training().seek(9), 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"seed": 1}, "seed=0, not 1"), ({"batch_size": 4}, "batch_size=8, not 4")],
+)
+def test_a_position_of_other_batches_is_refused(options, field):
+    with pytest.raises(UserError, match=field):
+        _training(**options).set_state(_training().get_state())
+
+
+def test_a_position_in_other_data_is_refused():
+    other = training_batches(fake_pixels(50, fingerprint="cd"), batch_size=8, seed=0)
+    with pytest.raises(UserError, match="images=ab12, not cd"):
+        other.set_state(_training().get_state())
+
+
+def test_a_batch_larger_than_the_data_is_refused():
+    with pytest.raises(UserError, match="batch_size=51 is more than the 50 images"):
+        _training(batch_size=51)
+
+
+def test_a_batch_that_does_not_divide_is_refused():
+    with pytest.raises(UserError, match="multiple of 3"):
+        _training(shard_count=3)
+
+
+def test_episode_batches_are_the_episodes_of_the_sampler():
+    expected = sample_episodes(
+        _PIXELS.labels, _SPEC, seed=0, dataset="fake train", episodes=range(8)
+    )
+    for number, batch in enumerate(_take(_episodes(), 8)):
+        np.testing.assert_array_equal(batch["index"], expected.indices[number])
+        np.testing.assert_array_equal(batch["label"], expected.labels[number])
+        assert (batch["image"][:, 0, 0, 0] == batch["index"]).all()
+
+
+def test_episode_shards_take_turns():
+    whole = _take(_episodes(), 8)
+    for shard in (0, 1):
+        _assert_same(
+            _take(_episodes(shard_index=shard, shard_count=2), 4), whole[shard::2]
+        )
+
+
+def test_reading_is_no_bottleneck():
+    batches = training_batches(fake_pixels(2000, size=84), batch_size=64, seed=0)
+    next(batches)
+    start = time.process_time()
+    _take(batches, 40)
+    assert 40 * 64 / (time.process_time() - start) > 5000

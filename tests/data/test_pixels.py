@@ -1,0 +1,118 @@
+"""The pixel cache holds what the source's images become at one size."""
+
+import logging
+
+import numpy as np
+import pytest
+from data.fakes import BatchedSource, FakeSource
+from PIL import Image
+
+from rdc_jax.data.pixels import pixel_cache
+from rdc_jax.errors import UserError
+
+
+def _resized(image, size):
+    """PIL called plainly."""
+    square = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
+    return np.array(square)
+
+
+def test_images_are_resized_by_pil_in_order(tmp_path):
+    source = FakeSource(70)
+    pixels = pixel_cache(source, 12, tmp_path)
+    assert pixels.images.shape == (70, 12, 12, 3)
+    for i in range(70):
+        np.testing.assert_array_equal(pixels.images[i], _resized(source.image(i), 12))
+    np.testing.assert_array_equal(pixels.labels, source.labels)
+    np.testing.assert_array_equal(pixels.rows, np.arange(70))
+    np.testing.assert_allclose(
+        pixels.aspects, source.sizes[:, 1] / source.sizes[:, 0], rtol=1e-6
+    )
+    assert (pixels.name, pixels.split) == ("fake", "test")
+    assert pixels.class_names == source.class_names
+    assert len(pixels) == 70
+
+
+def test_images_are_decoded_once(tmp_path):
+    source = FakeSource(40)
+    first = pixel_cache(source, 12, tmp_path)
+    assert sorted(source.decoded) == list(range(40))
+    again = pixel_cache(source, 12, tmp_path)
+    assert len(source.decoded) == 40
+    assert isinstance(again.images, np.memmap)
+    np.testing.assert_array_equal(again.images, first.images)
+    assert again.fingerprint == first.fingerprint
+
+
+def test_sources_that_make_many_images_at_a_time_are_asked_for_many(tmp_path):
+    source = BatchedSource(70)
+    pixels = pixel_cache(source, 16, tmp_path)
+    np.testing.assert_array_equal(pixels.images, source.images(np.arange(70)))
+
+
+def test_other_content_is_decoded_again(tmp_path):
+    old = pixel_cache(FakeSource(40, seed=0), 12, tmp_path)
+    new = pixel_cache(FakeSource(40, seed=1), 12, tmp_path)
+    assert new.fingerprint != old.fingerprint
+    assert (new.images != old.images).any()
+
+
+def test_sizes_and_sources_have_their_own_files(tmp_path):
+    sources = [FakeSource(40), FakeSource(40, name="tfds:fake/rgb")]
+    caches = [pixel_cache(one, size, tmp_path) for one in sources for size in (8, 9)]
+    assert len({cache.fingerprint for cache in caches}) == 2  # same content, two sizes
+    assert sorted(path.name for path in tmp_path.glob("*.npy")) == [
+        "fake-test-8px.npy",
+        "fake-test-9px.npy",
+        "tfds_fake_rgb-test-8px.npy",
+        "tfds_fake_rgb-test-9px.npy",
+    ]
+
+
+def test_unreadable_images_are_one_error_that_counts_them(tmp_path):
+    source = FakeSource(100, broken=[3, 40, 41, 99])
+    with pytest.raises(UserError) as caught:
+        pixel_cache(source, 12, tmp_path)
+    message = str(caught.value)
+    assert "4 of 100 images of fake cannot be read" in message
+    assert "fake/3.jpg, fake/40.jpg, fake/41.jpg, ...;" in message
+    assert "python -m rdc_jax.data verify" in message
+    assert "\n" not in message
+
+
+def test_unreadable_images_can_be_left_out_without_decoding_again(tmp_path, caplog):
+    source = FakeSource(100, broken=[3, 40])
+    with pytest.raises(UserError):
+        pixel_cache(source, 12, tmp_path)
+    source.decoded.clear()
+    with caplog.at_level(logging.WARNING):
+        pixels = pixel_cache(source, 12, tmp_path, skip_unreadable=True)
+    assert not source.decoded
+    assert "2 of 100 images cannot be read" in caplog.text
+    assert len(pixels) == len(pixels.images) == len(pixels.aspects) == 98
+    assert set(range(100)) - set(pixels.rows) == {3, 40}
+    np.testing.assert_array_equal(pixels.labels, source.labels[pixels.rows])
+    for place in (2, 3, 39, 97):
+        expected = _resized(source.image(pixels.rows[place]), 12)
+        np.testing.assert_array_equal(pixels.images[place], expected)
+
+
+def test_nothing_readable_is_an_error_even_when_skipping(tmp_path):
+    source = FakeSource(10, broken=range(10))
+    with pytest.raises(UserError, match="10 of 10 images"):
+        pixel_cache(source, 12, tmp_path, skip_unreadable=True)
+    assert not list(tmp_path.glob("*.npy"))
+
+
+def test_progress_is_quiet_when_nobody_watches(tmp_path, capsys):
+    pixel_cache(FakeSource(40), 12, tmp_path)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_real_photographs(shared_dir, tmp_path):
+    folder = pytest.importorskip("rdc_jax.data.opening")
+    source = folder.open_source(str(shared_dir / "data" / "isic"))
+    pixels = pixel_cache(source, 32, tmp_path)
+    assert pixels.images.shape == (927, 32, 32, 3)
+    assert len(pixels.class_names) == 7
+    np.testing.assert_array_equal(pixels.images[500], _resized(source.image(500), 32))
