@@ -14,7 +14,8 @@ from typing import Any
 import grain
 import numpy as np
 
-from rdc_jax.data import draws, fingerprint
+from rdc_jax import fingerprint
+from rdc_jax.data import draws
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.data.pixels import PixelCache
 from rdc_jax.errors import UserError

@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Float64, Int, Int32, Int64, Integer
 from scipy import special
 
-from rdc_jax.data import draws, fingerprint
+from rdc_jax import fingerprint
+from rdc_jax.data import draws
 from rdc_jax.errors import UserError
 
 _log = logging.getLogger(__name__)

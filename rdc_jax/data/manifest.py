@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
-from rdc_jax.data import fingerprint
+from rdc_jax import fingerprint
 from rdc_jax.data.episodes import Episodes, EpisodeSpec, sample_episodes
 from rdc_jax.errors import UserError
 

@@ -14,7 +14,8 @@ from jaxtyping import Float32, Int32, Int64, UInt8
 from PIL import Image
 from tqdm import tqdm
 
-from rdc_jax.data import fingerprint, store
+from rdc_jax import fingerprint
+from rdc_jax.data import store
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import Source, UnreadableImage
 from rdc_jax.errors import UserError

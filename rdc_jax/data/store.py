@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import filelock
 import numpy as np
 
-from rdc_jax.data import fingerprint
+from rdc_jax import fingerprint
 from rdc_jax.errors import UserError
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rdc_jax.data import fingerprint
+from rdc_jax import fingerprint
 
 
 def test_digests_never_change():
