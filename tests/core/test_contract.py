@@ -6,10 +6,12 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import jax.test_util
+import jaxtyping
 import numpy as np
 import pytest
 from core.episodes import make_episode
-from jax.sharding import PartitionSpec
+from jax.sharding import AxisType, PartitionSpec
 
 import rdc_jax
 from rdc_jax import RDCParams
@@ -50,7 +52,7 @@ def test_vmap_equals_one_by_one(batch, expected):
 
 def test_shard_map_over_eight_devices_equals_one_by_one(batch, expected):
     assert jax.device_count() == 8
-    mesh = jax.make_mesh((8,), ("episode",))
+    mesh = jax.make_mesh((8,), ("episode",), (AxisType.Auto,))
     spec = PartitionSpec("episode")
     fn = jax.shard_map(
         jax.vmap(one_episode), mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False
@@ -59,7 +61,7 @@ def test_shard_map_over_eight_devices_equals_one_by_one(batch, expected):
 
 
 def test_a_mesh_by_sharding_alone_equals_one_by_one(batch, expected):
-    mesh = jax.make_mesh((8,), ("episode",))
+    mesh = jax.make_mesh((8,), ("episode",), (AxisType.Auto,))
     sharding = jax.sharding.NamedSharding(mesh, PartitionSpec("episode"))
     sharded = jax.device_put(batch, sharding)
     assert_same(jax.jit(jax.vmap(one_episode))(*sharded), expected)
@@ -70,7 +72,7 @@ def test_a_mesh_by_sharding_alone_equals_one_by_one(batch, expected):
 def test_dtype_in_is_dtype_out(dtype, x64):
     with jax.enable_x64(x64):
         support, labels, query = make_episode()
-        support, query = (jnp.asarray(x, dtype) for x in (support, query))
+        support, query = (x.astype(jnp.dtype(dtype)) for x in (support, query))
         # Without x64, jax reads float64 as float32.
         dtype = jnp.dtype(dtype) if x64 or dtype != "float64" else jnp.float32
         out = rdc_jax.rdc(support, labels, query, num_classes=5, params=PARAMS)
@@ -126,20 +128,23 @@ def test_a_sweep_over_lam_is_one_call():
     assert np.isfinite(jax.grad(lambda lam: at(lam).sum())(0.3))
 
 
-@pytest.mark.parametrize("kind", ["random", "duplicated", "equal", "zeros"])
-@pytest.mark.parametrize("subspace", ["tanh", "gaussian"])
-def test_gradients_are_finite(kind, subspace):
-    support, labels, query = make_episode(kind)
-    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
-
+@functools.partial(jax.jit, static_argnames="params")
+def gradients(support, labels, query, params):
     def total(support, query):
         out = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
         return out.distances.sum() + out.class_distances.sum()
 
-    gradients = jax.jit(jax.grad(total, argnums=(0, 1)))(support, query)
-    assert all(np.isfinite(g).all() for g in gradients)
+    return jax.grad(total, argnums=(0, 1))(support, query)
+
+
+@pytest.mark.parametrize("kind", ["random", "duplicated", "equal", "zeros"])
+@pytest.mark.parametrize("subspace", ["tanh", "gaussian"])
+def test_gradients_are_finite(kind, subspace):
+    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
+    got = gradients(*make_episode(kind), params)
+    assert all(np.isfinite(g).all() for g in got)
     if kind == "random":
-        assert all(np.abs(g).max() > 0 for g in gradients)
+        assert all(np.abs(g).max() > 0 for g in got)
 
 
 def test_gradients_are_finite_under_masks():
@@ -171,6 +176,15 @@ def test_the_gradient_of_plain_distances_is_the_analytic_one():
         jax.test_util.check_grads(total, (jnp.asarray(x),), order=1, modes=["rev"])
 
 
+@pytest.fixture
+def no_type_checks():
+    """As outside the tests, where annotations are not checked."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.usefixtures("no_type_checks")
 def test_episodes_of_wrong_shape_are_named():
     support, labels, query = make_episode()
     with pytest.raises(ValueError, match="over_episodes"):
@@ -181,6 +195,7 @@ def test_episodes_of_wrong_shape_are_named():
         calibration.rdc(support, labels[:3], query, 5)
 
 
+@pytest.mark.usefixtures("no_type_checks")
 @pytest.mark.parametrize(
     ("name", "value"), [("k", 0), ("k2", 1.5), ("dim", -1), ("subspace", "pca")]
 )
