@@ -1,0 +1,9 @@
+"""The built-in image family: a source domain and four that look nothing like it.
+
+It needs no download. Image ``i`` of a class is a function of the seed, the domain, the
+class and ``i``, whatever else is rendered and in whatever order.
+"""
+
+from rdc_jax.data.synthetic.render import DOMAINS as DOMAINS
+from rdc_jax.data.synthetic.source import SyntheticSource as SyntheticSource
+from rdc_jax.data.synthetic.source import open_synthetic as open_synthetic
