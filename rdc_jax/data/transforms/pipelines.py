@@ -1,0 +1,123 @@
+"""The train and test transforms, for one image and for batches."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, UInt8, UInt32
+
+from rdc_jax.data.transforms import jitter
+from rdc_jax.data.transforms.crop import Aspect, sample_crop
+from rdc_jax.data.transforms.resample import Box, resample, resize
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+JITTER = (0.6, 1.4)  # factors of brightness, contrast and colour
+
+_MEAN = np.asarray(IMAGENET_MEAN, np.float32)
+_STD = np.asarray(IMAGENET_STD, np.float32)
+
+Image = UInt8[Array | np.ndarray, "h w 3"]
+Images = UInt8[Array | np.ndarray, "b h w 3"]
+Keys = Key[Array, " b"] | UInt32[Array, "b 2"]
+
+
+def resize_size(size: int) -> int:
+    """Edge of the square from which the test transform crops ``size`` pixels.
+
+    Examples:
+      >>> resize_size(224), resize_size(84)
+      (257, 96)
+    """
+    return int(1.15 * size)
+
+
+def normalize(image: Float[Array, "*b h w 3"]) -> Float[Array, "*b h w 3"]:
+    """From 0..255 to zero mean and unit deviation by ImageNet's statistics."""
+    return (image / 255.0 - _MEAN) / _STD
+
+
+def test_transform(image: Image, size: int) -> Float[Array, "{size} {size} 3"]:
+    """Resize to ``resize_size(size)`` squared, crop the centre, normalise."""
+    resized = resize(image, resize_size(size))
+    margin = round((resize_size(size) - size) / 2)
+    return normalize(resized[margin : margin + size, margin : margin + size])
+
+
+class Augmentation(NamedTuple):
+    """What is random in the train transform of one image."""
+
+    box: Box
+    factors: Float[Array, "3"]  # of brightness, contrast and colour
+    mirror: Bool[Array, ""]
+
+
+def sample_augmentation(
+    key: PRNGKeyArray, height: int, width: int, *, aspect: Aspect = 1.0
+) -> Augmentation:
+    """Draw the parameters for an image of this size; see ``sample_crop``."""
+    key_crop, key_rest = jax.random.split(key)
+    unit = jax.random.uniform(key_rest, (4,), jnp.float32)
+    return Augmentation(
+        box=sample_crop(key_crop, height, width, aspect=aspect),
+        factors=JITTER[0] + unit[:3] * (JITTER[1] - JITTER[0]),
+        mirror=unit[3] < 0.5,
+    )
+
+
+def augment(
+    image: Image, augmentation: Augmentation, size: int
+) -> Float[Array, "{size} {size} 3"]:
+    """Crop, resize, jitter and mirror; whole numbers from 0 to 255, as float32."""
+    result = resample(image, augmentation.box, size)
+    result = jitter.brightness(result, augmentation.factors[0])
+    result = jitter.contrast(result, augmentation.factors[1])
+    result = jitter.colour(result, augmentation.factors[2])
+    return jnp.where(augmentation.mirror, result[:, ::-1], result)
+
+
+def train_transform(
+    key: PRNGKeyArray, image: Image, size: int, *, aspect: Aspect = 1.0
+) -> Float[Array, "{size} {size} 3"]:
+    """Random resized crop, brightness, contrast and colour, mirroring, normalise.
+
+    Args:
+      key: Random key of this image.
+      image: One image, of any size.
+      size: Edge of the result in pixels (static).
+      aspect: Width over height of one pixel; see ``sample_crop``.
+
+    Returns:
+      The normalised image, float32.
+    """
+    augmentation = sample_augmentation(key, *image.shape[:2], aspect=aspect)
+    return normalize(augment(image, augmentation, size))
+
+
+@partial(jax.jit, static_argnames="size")
+def test_batch(images: Images, size: int) -> Float[Array, "b {size} {size} 3"]:
+    """``test_transform`` of each image."""
+    return jax.vmap(lambda image: test_transform(image, size))(images)
+
+
+@partial(jax.jit, static_argnames="size")
+def train_batch(
+    keys: Keys,
+    images: Images,
+    size: int,
+    *,
+    aspect: Aspect | Float[Array, " b"] = 1.0,
+) -> Float[Array, "b {size} {size} 3"]:
+    """``train_transform`` of each image under its own key.
+
+    Examples:
+      >>> images = jnp.zeros((2, 40, 40, 3), jnp.uint8)
+      >>> train_batch(jax.random.split(jax.random.key(0), 2), images, 32).shape
+      (2, 32, 32, 3)
+    """
+    aspects = jnp.broadcast_to(jnp.asarray(aspect, jnp.float32), images.shape[:1])
+    return jax.vmap(
+        lambda key, image, one: train_transform(key, image, size, aspect=one)
+    )(keys, images, aspects)
