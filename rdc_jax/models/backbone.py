@@ -1,0 +1,89 @@
+"""The feature function of any checkpoint."""
+
+import os
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from rdc_jax import fingerprint
+from rdc_jax.models import create, torch_format
+from rdc_jax.models.checkpoints import load_variables
+
+
+class Backbone:
+    """A network with its weights: ``backbone(images)`` gives features.
+
+    Attributes:
+      model: The linen module.
+      variables: Its ``params`` and ``batch_stats``, without a head.
+      metadata: What the checkpoint notes: ``arch`` and, where known, ``image_size``,
+        ``step``, ``config``, …
+      fingerprint: Digest of architecture and weights.
+    """
+
+    def __init__(
+        self, model: Any, variables: dict[str, Any], metadata: dict[str, Any]
+    ) -> None:
+        self.model = model
+        self.variables = jax.tree.map(jnp.asarray, variables)
+        self.metadata = metadata
+        weights = fingerprint.of_tree(variables)
+        self.fingerprint = fingerprint.of_json([self.arch, weights])
+        self._features = jax.jit(
+            lambda variables, images: model.apply(variables, images, train=False)[0]
+        )
+
+    @property
+    def arch(self) -> str:
+        """Name of the architecture."""
+        return self.metadata["arch"]
+
+    def __call__(self, images: Float[ArrayLike, "b h w 3"]) -> Float[Array, "b d"]:
+        """Compute the features of normalised images of any size; jitted."""
+        return self._features(self.variables, images)
+
+
+def load_backbone(
+    path: str | os.PathLike[str], *, dtype: Any = "float32", conv: str = "auto"
+) -> Backbone:
+    """Load the feature function of a checkpoint.
+
+    Args:
+      path: A work directory of ``run_pretrain.py``, its ``checkpoints``, one step of
+        it, or a torch file of the field (``399.tar``).
+      dtype: Of the computation.
+      conv: See ``rdc_jax.models.create``.
+
+    Returns:
+      A jitted function from normalised images ``[b, h, w, 3]`` to features ``[b, d]``.
+
+    Raises:
+      UserError: There is no readable checkpoint.
+    """
+    variables, metadata = read_checkpoint(path)
+    model = create(metadata["arch"], dtype=dtype, conv=conv)
+    inner = {name: tree["backbone"] for name, tree in variables.items()}
+    return Backbone(model, inner, metadata)
+
+
+def read_checkpoint(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read variables and metadata from an orbax directory or a torch file.
+
+    Args:
+      path: As in ``load_backbone``.
+
+    Returns:
+      ``params`` and ``batch_stats``, each with a ``backbone`` and maybe a ``head``; and
+      metadata with at least ``arch``.
+
+    Raises:
+      UserError: There is no readable checkpoint.
+    """
+    if pathlib.Path(path).is_file():
+        return torch_format.read(path)
+    return load_variables(pathlib.Path(path))

@@ -1,0 +1,274 @@
+"""Checkpoints on disk: weights, the rest of the training state, JSON metadata.
+
+A step directory holds three items: ``variables`` (what a reader of the weights
+wants), ``training`` (what only a resumed run wants) and ``metadata``. Steps appear
+by an atomic rename, so a directory whose name is a number is complete. This is the
+only module that knows orbax.
+"""
+
+import logging
+import pathlib
+import shutil
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+from etils import epath
+
+from rdc_jax.errors import UserError
+
+PyTree = Any
+
+_log = logging.getLogger(__name__)
+_NO_SCORE = float("-inf")
+
+
+class Restored(NamedTuple):
+    """What a step holds.
+
+    Attributes:
+      step: Number of the step.
+      variables: The weights, in the structure they were saved in.
+      training: The rest of the training state.
+      metadata: What was saved beside them.
+    """
+
+    step: int
+    variables: PyTree
+    training: PyTree
+    metadata: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one run: the two latest steps, and the best one.
+
+    Saving is synchronous: these networks take a fraction of a second, and a full
+    disk is then reported by the step that met it. With several processes every one
+    of them calls every method, and the directory is on a file system they share.
+    """
+
+    def __init__(self, directory: str | pathlib.Path):
+        """Open the directory, made if it is missing.
+
+        Args:
+          directory: Where the step directories are.
+        """
+        policies = ocp.checkpoint_managers
+        keep = policies.AnyPreservationPolicy(
+            [policies.LatestN(2), policies.BestN(get_metric_fn=_score, n=1)]
+        )
+        self._directory = pathlib.Path(directory).absolute()
+        self._manager = ocp.CheckpointManager(
+            self._directory,
+            options=ocp.CheckpointManagerOptions(
+                preservation_policy=keep,
+                best_fn=_score,
+                enable_async_checkpointing=False,
+                cleanup_tmp_directories=True,
+            ),
+        )
+
+    def __enter__(self) -> "Checkpoints":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._manager.close()
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps on disk, in order."""
+        return sorted(self._manager.all_steps())
+
+    @property
+    def best_step(self) -> int | None:
+        """The step of the highest score, the later of equals; None without steps."""
+        return self._manager.best_step()
+
+    def save(
+        self,
+        step: int,
+        *,
+        variables: PyTree,
+        training: PyTree,
+        metadata: dict[str, Any],
+        score: float | None = None,
+    ) -> None:
+        """Write a step; nothing happens when it is on disk already.
+
+        Args:
+          step: Number of the step.
+          variables: The weights that a reader of this checkpoint wants.
+          training: All else that a resumed run needs.
+          metadata: Anything JSON can hold.
+          score: Higher is better. A step without one is never the best of several.
+
+        Raises:
+          UserError: The step could not be written; earlier ones are untouched.
+        """
+        if step in self._manager.all_steps():
+            return
+        args = ocp.args.Composite(
+            variables=ocp.args.StandardSave(variables),
+            training=ocp.args.StandardSave(training),
+            metadata=ocp.args.JsonSave({**metadata, "step": step, "score": score}),
+        )
+        metrics = {"score": _NO_SCORE if score is None else float(score)}
+        try:
+            self._manager.save(step, args=args, metrics=metrics, force=True)
+        except Exception as error:
+            raise UserError(self._why_not_saved(step, error)) from error
+
+    def restore_latest(self, variables: PyTree, training: PyTree) -> Restored | None:
+        """Read the newest readable step.
+
+        An unreadable step is set aside as ``<step>.damaged`` with a warning, and
+        the one before it is read.
+
+        Args:
+          variables: Abstract tree (``jax.ShapeDtypeStruct`` with shardings).
+          training: Abstract tree of the rest.
+
+        Returns:
+          The step, or None when there is none.
+
+        Raises:
+          UserError: There are steps, and none can be read.
+        """
+        args = ocp.args.Composite(
+            variables=ocp.args.StandardRestore(variables),
+            training=ocp.args.StandardRestore(training),
+            metadata=ocp.args.JsonRestore(),
+        )
+        damaged = []
+        for step in reversed(self.steps):
+            try:
+                got = self._manager.restore(step, args=args)
+            except Exception as error:
+                _log.warning("step %d is unreadable: %s", step, _first_line(error))
+                damaged.append(step)
+                continue
+            self._set_aside(damaged)
+            return Restored(step, got.variables, got.training, got.metadata)
+        if damaged:
+            raise UserError(
+                f"no checkpoint in {self._directory} can be read (steps {damaged}): "
+                "restore the directory from a copy, or start in another workdir"
+            )
+        return None
+
+    def _set_aside(self, steps: list[int]) -> None:
+        if not steps:
+            return
+        if jax.process_index() == 0:
+            for step in steps:
+                path = self._directory / str(step)
+                target = path.with_name(f"{step}.damaged")
+                shutil.rmtree(target, ignore_errors=True)
+                path.rename(target)
+                _log.warning("set %s aside as %s", path, target.name)
+        ocp.multihost.sync_global_processes(f"set_aside_{steps}")
+        self._manager.reload()
+
+    def _why_not_saved(self, step: int, error: Exception) -> str:
+        free = shutil.disk_usage(self._directory).free / 2**20
+        return (
+            f"cannot write the checkpoint of step {step} to {self._directory} "
+            f"({free:.0f} MB free): {_first_line(error)}; earlier checkpoints are "
+            "kept: make room or mend the permissions, then run the same command"
+        )
+
+
+def load_variables(
+    path: str | pathlib.Path,
+) -> tuple[PyTree, dict[str, Any]]:
+    """Read the weights of a checkpoint as NumPy arrays.
+
+    Args:
+      path: A work directory or its ``checkpoints`` (the best step is read), either
+        followed by ``best`` or ``latest``, or a step directory.
+
+    Returns:
+      The variables and the metadata they were saved with.
+
+    Raises:
+      UserError: There is no checkpoint, or it cannot be read.
+    """
+    step_dir = find_step(path)
+    try:
+        tree = ocp.StandardCheckpointHandler().metadata(step_dir / "variables").tree
+        as_numpy = jax.tree.map(
+            lambda _: ocp.RestoreArgs(restore_type=np.ndarray), tree
+        )
+        args = ocp.args.Composite(
+            variables=ocp.args.PyTreeRestore(restore_args=as_numpy)
+        )
+        return _read(step_dir, args).variables, _metadata(step_dir)
+    except Exception as error:
+        raise UserError(
+            f"the checkpoint {step_dir} is damaged: {_first_line(error)}; "
+            "use another step, or copy it again"
+        ) from error
+
+
+def find_step(path: str | pathlib.Path) -> epath.Path:
+    """Find the step directory that a path stands for (see ``load_variables``).
+
+    Args:
+      path: As in ``load_variables``.
+
+    Returns:
+      The step directory.
+
+    Raises:
+      UserError: There is none.
+    """
+    root, which = epath.Path(path).absolute(), "best"
+    if root.name in ("best", "latest"):
+        root, which = root.parent, root.name
+    if (root / "checkpoints").is_dir():
+        root = root / "checkpoints"
+    if _is_step(root):
+        return root
+    entries = root.iterdir() if root.is_dir() else ()
+    steps = [p for p in entries if p.name.isdigit() and _is_step(p)]
+    if not steps:
+        raise UserError(
+            f"no checkpoint in {path}: give a work directory of run_pretrain.py, its "
+            "checkpoints directory, or one step of it"
+        )
+    by_step = {int(p.name): p for p in steps}
+    if which == "latest":
+        return by_step[max(by_step)]
+    return by_step[max(by_step, key=lambda step: (_saved_score(by_step[step]), step))]
+
+
+def _is_step(path: epath.Path) -> bool:
+    return (path / "variables").is_dir() and (path / "metadata").is_dir()
+
+
+def _saved_score(step_dir: epath.Path) -> float:
+    """The score of a step; an unreadable one is never the best of several."""
+    try:
+        score = _metadata(step_dir)["score"]
+    except Exception:
+        return _NO_SCORE
+    return _NO_SCORE if score is None else float(score)
+
+
+def _metadata(step_dir: epath.Path) -> dict[str, Any]:
+    return _read(step_dir, ocp.args.Composite(metadata=ocp.args.JsonRestore())).metadata
+
+
+def _read(step_dir: epath.Path, args: ocp.args.Composite) -> ocp.args.Composite:
+    with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as reader:
+        return reader.restore(step_dir, args=args)
+
+
+def _score(metrics: dict[str, float]) -> float:
+    return metrics["score"]
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:200]

@@ -1,0 +1,48 @@
+"""What sits on a backbone in training."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Float
+
+
+class Classifier(nn.Module):
+    """A backbone and a linear classifier on its features.
+
+    Variables are ``{"params": {"backbone", "head"}, "batch_stats": {"backbone"}}``.
+
+    Attributes:
+      backbone: A module that returns ``(features, out)``.
+      num_classes: Number of logits.
+    """
+
+    backbone: nn.Module
+    num_classes: int
+
+    @nn.compact
+    def __call__(
+        self, images: Float[Array, "b h w 3"], *, train: bool = False
+    ) -> tuple[Float[Array, "b c"], dict[str, Any]]:
+        """Compute logits.
+
+        Args:
+          images: Normalised images.
+          train: Normalise by the batch's statistics.
+
+        Returns:
+          Float32 logits, and the backbone's intermediates with ``logits`` added.
+        """
+        features, out = self.backbone(images, train=train)
+        # torch's nn.Linear; the lineage sets the bias to 0.
+        head = nn.Dense(self.num_classes, kernel_init=_torch_linear, name="head")
+        logits = head(features)
+        return logits, {**out, "logits": logits}
+
+
+def _torch_linear(
+    key: jax.Array, shape: tuple[int, ...], dtype: Any = jnp.float32
+) -> Array:
+    bound = shape[0] ** -0.5
+    return jax.random.uniform(key, shape, dtype, -bound, bound)

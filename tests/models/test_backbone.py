@@ -1,0 +1,71 @@
+"""The feature function of a checkpoint."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rdc_jax import models
+from rdc_jax.errors import UserError
+from rdc_jax.models.checkpoints import Checkpoints
+from rdc_jax.models.heads import Classifier
+
+
+def test_features_equal_torchs_on_real_images(shared_dir):
+    torch = pytest.importorskip("torch", reason="needs the extra [torch]")
+    from models.torch_reference import Classifier as Network
+
+    from rdc_jax.data import open_source
+    from rdc_jax.data.transforms import test_batch
+
+    path = shared_dir / "weights/resnet10_miniimagenet84.tar"
+    source = open_source("cropdisease", data_dir=shared_dir / "data")
+    raw = np.stack([source.image(i) for i in range(0, len(source), 150)])
+    images = np.asarray(test_batch(raw, 84))
+    network = Network(64).eval()
+    network.load_state_dict(torch.load(path, weights_only=True)["state"])
+    with torch.no_grad():
+        want = network.feature(torch.from_numpy(images.transpose(0, 3, 1, 2).copy()))
+    for conv in ("xla", "matmul"):
+        got = models.load_backbone(path, conv=conv)(images)
+        np.testing.assert_allclose(got, want.numpy(), atol=1e-4)
+
+
+@pytest.fixture
+def workdir(tmp_path):
+    model = Classifier(models.create("resnet10"), 3)
+    image = jnp.zeros((1, 32, 32, 3))
+    variables = jax.jit(model.init)(jax.random.key(0), image)
+    with Checkpoints(tmp_path / "checkpoints") as checkpoints:
+        checkpoints.save(
+            5,
+            variables=variables,
+            training={"step": np.int32(5)},
+            metadata={"arch": "resnet10"},
+        )
+    return tmp_path
+
+
+def test_our_checkpoints_are_loaded_from_any_of_their_paths(workdir):
+    image = np.ones((2, 32, 32, 3), np.float32)
+    loaded = [
+        models.load_backbone(workdir / path)
+        for path in ("", "checkpoints", "checkpoints/5", "latest")
+    ]
+    assert loaded[0](image).shape == (2, 512)
+    assert len({backbone.fingerprint for backbone in loaded}) == 1
+    assert loaded[0].arch == "resnet10" and loaded[0].metadata["step"] == 5
+
+
+def test_the_fingerprint_follows_the_weights(workdir):
+    backbone = models.load_backbone(workdir)
+    changed = jax.tree.map(lambda x: np.array(x), backbone.variables)
+    changed["params"]["stem_conv"]["kernel"][0, 0, 0, 0] += 1
+    other = models.Backbone(backbone.model, changed, backbone.metadata)
+    assert other.fingerprint != backbone.fingerprint
+
+
+def test_a_missing_checkpoint_is_told(tmp_path):
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(UserError, match="no checkpoint in"):
+            models.load_backbone(path)

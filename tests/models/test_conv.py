@@ -1,0 +1,100 @@
+"""Both implementations of the convolution, and the max-pool, against XLA's own."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from rdc_jax.models.conv import conv
+from rdc_jax.models.pool import max_pool
+
+# (batch, side, inputs, outputs, kernel, stride): the network's layers, and odd sizes.
+LAYERS = [
+    (3, 20, 3, 8, 7, 2),
+    (9, 21, 8, 8, 3, 1),
+    (3, 21, 8, 16, 3, 2),
+    (3, 21, 8, 16, 1, 2),
+    (4, 6, 8, 8, 3, 1),
+    (2, 5, 8, 16, 3, 2),
+    (2, 40, 33, 17, 3, 1),
+]
+
+
+def data(layer, seed=0):
+    batch, side, inputs, outputs, size, _ = layer
+    keys = jax.random.split(jax.random.key(seed))
+    x = jax.random.normal(keys[0], (batch, side, side, inputs))
+    kernel = jax.random.normal(keys[1], (size, size, inputs, outputs))
+    return x, kernel / np.sqrt(size * size * inputs)
+
+
+def with_gradients(implementation, layer, x, kernel):
+    def fn(x, kernel):
+        return conv(
+            x,
+            kernel,
+            stride=layer[5],
+            padding=layer[4] // 2,
+            implementation=implementation,
+        )
+
+    out, pull = jax.vjp(fn, x, kernel)
+    return out, *pull(jnp.cos(jnp.arange(out.size).reshape(out.shape)))
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=str)
+@pytest.mark.parametrize("implementation", ["matmul", "auto"])
+def test_implementations_agree_forwards_and_backwards(implementation, layer):
+    x, kernel = data(layer)
+    got = with_gradients(implementation, layer, x, kernel)
+    want = with_gradients("xla", layer, x, kernel)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-4)
+
+
+def test_kernels_of_their_own_under_vmap_equal_a_loop():
+    layer = (2, 10, 4, 6, 3, 1)
+    pairs = [data(layer, seed) for seed in range(3)]
+    xs, kernels = (jnp.stack(arrays) for arrays in zip(*pairs, strict=True))
+    for implementation in ("xla", "matmul", "auto"):
+
+        def fn(x, kernel, implementation=implementation):
+            return with_gradients(implementation, layer, x, kernel)
+
+        mapped = jax.vmap(fn)(xs, kernels)
+        for i, pair in enumerate(pairs):
+            for a, b in zip(mapped, fn(*pair), strict=True):
+                np.testing.assert_allclose(a[i], b, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("side", "size", "stride", "padding"),
+    [(42, 3, 2, 1), (43, 3, 2, 1), (21, 2, 2, 0), (9, 3, 1, 1), (11, 3, 3, 0)],
+)
+def test_max_pool_equals_reduce_window(side, size, stride, padding):
+    x = jax.random.normal(jax.random.key(0), (2, side, side, 3))
+    edge = (padding, padding)
+
+    def reference(x):
+        return lax.reduce_window(
+            x,
+            -jnp.inf,
+            lax.max,
+            (1, size, size, 1),
+            (1, stride, stride, 1),
+            ((0, 0), edge, edge, (0, 0)),
+        )
+
+    want, pull = jax.vjp(reference, x)
+    got, our_pull = jax.vjp(
+        lambda x: max_pool(x, size=size, stride=stride, padding=padding), x
+    )
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_allclose(our_pull(want)[0], pull(want)[0], rtol=1e-6)
+
+
+def test_among_equals_the_first_takes_the_gradient():
+    gradient = jax.grad(lambda x: max_pool(x, size=2, stride=2).sum())
+    x = jnp.ones((1, 2, 2, 1))
+    assert gradient(x)[0, :, :, 0].tolist() == [[1.0, 0.0], [0.0, 0.0]]
