@@ -86,6 +86,7 @@ def numpy_rdc(x: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def timed(fn, *args):
+    """Seconds of a call, until its results are there, and the results."""
     start = time.perf_counter()
     out = jax.block_until_ready(fn(*args))
     return time.perf_counter() - start, out
@@ -101,6 +102,7 @@ def jitted(chunk: int | None):
 
 
 def compare(n: int, d: int, episodes: int, chunk: int | None, numpy_share: int) -> None:
+    """Time both in turns and print a line."""
     shot = n // 5 - 15
     x = make_features(episodes, n, d)
     labels = np.tile(np.arange(5), shot).astype(np.int32)
@@ -143,6 +145,7 @@ def matmul_flops(n: int, d: int, dim: int = 64, coordinates: int = 32) -> float:
 
 @functools.cache
 def gemm_rate() -> float:
+    """GFLOP/s of XLA's plain matrix product on this machine."""
     a = jnp.ones((16, 512, 512))
     multiply = jax.jit(lambda a: a @ a)
     multiply(a).block_until_ready()
@@ -151,6 +154,7 @@ def gemm_rate() -> float:
 
 
 def memory(episodes: int = 10_000, n: int = 80, d: int = 512) -> None:
+    """Print the peak memory of a large call."""
     x = make_features(episodes, n, d)
     labels = np.tile(np.arange(5, dtype=np.int32), (episodes, 1))
     inputs = jax.block_until_ready(jax.device_put((x[:, :5], labels, x[:, 5:])))
@@ -167,6 +171,7 @@ def memory(episodes: int = 10_000, n: int = 80, d: int = 512) -> None:
 
 
 def main() -> None:
+    """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--episodes", type=int, default=512)
     parser.add_argument("--chunk", type=int, default=None)

@@ -37,7 +37,7 @@ __all__ = [
     "subspace",
 ]
 
-_SUBPACKAGES = ("core", "data", "errors", "models", "training")
+_SUBPACKAGES = ("core", "data", "evaluation", "methods", "models", "training")
 
 
 def __getattr__(name: str) -> ModuleType:
