@@ -1,0 +1,117 @@
+"""Pre-training: ``--config=configs/pretrain.py[:paper|:reduced|:protonet|:test]``.
+
+``paper`` is the paper's and the default. ``reduced`` is a recipe for hours on a CPU
+with miniImageNet at 84 pixels. ``protonet`` is the paper's with few-shot tasks instead
+of batches. ``test`` takes seconds, on images made on the spot.
+Every field can be set on the command line: ``--config.batch_size=128``.
+"""
+
+import ml_collections
+
+VARIANTS = ("paper", "reduced", "protonet", "test")
+
+
+def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
+    """Make the config of a variant.
+
+    Args:
+      arg: One of ``VARIANTS``.
+
+    Returns:
+      The config, locked: a field that is not here is a mistake.
+    """
+    if arg not in VARIANTS:
+        raise ValueError(f"no variant {arg!r}: choose from {', '.join(VARIANTS)}")
+    config = _paper()
+    if arg == "reduced":
+        config.update(_reduced())
+    elif arg == "protonet":
+        config.method = "protonet"
+    elif arg == "test":
+        config.update(_test())
+    return config.lock()
+
+
+def _paper() -> ml_collections.ConfigDict:
+    """The paper's: 400 epochs of Adam at 1e-3 on crops of 224 pixels, batches of 64."""
+    return ml_collections.ConfigDict(
+        {
+            # Images: any source that rdc_jax.data.open_source takes.
+            "source": "miniimagenet",
+            "split": "train",
+            "data_dir": "",
+            "cache_dir": "",  # Decoded pixels; empty: in the work directory.
+            "image_size": 224,
+            "stored_size": 0,  # Edge of the decoded squares; 0: 1.15 x image_size.
+            # Network.
+            "arch": "resnet10",
+            "conv": "auto",
+            "dtype": "float32",  # Or bfloat16.
+            "init_from": "",  # Checkpoint whose backbone to start from.
+            # Method: cross_entropy or protonet.
+            "method": "cross_entropy",
+            "label_smoothing": 0.0,
+            "episode": {"way": 5, "shot": 5, "query": 16},
+            # Length.
+            "epochs": 400,
+            "steps_per_epoch": 0,  # 0: a pass over the images.
+            "batch_size": 64,
+            "phases": "",  # "48:0.5,64:0.3": smaller crops for that share of steps.
+            # Weights.
+            "optimiser": {
+                "name": "adam",  # Or adamw, sgd.
+                "learning_rate": 1e-3,
+                "schedule": "constant",  # Or cosine.
+                "warmup_steps": 0,
+                "momentum": 0.9,
+                "weight_decay": 0.0,
+            },
+            "ema": 0.0,  # Decay of averaged weights; 0: none.
+            # Few-shot accuracy on held-out classes decides which weights are best.
+            "validation": {
+                "source": "",  # Empty: the training source.
+                "split": "val",
+                "way": 5,
+                "shots": "1,5",
+                "query": 15,
+                "episodes": 600,
+                "every_epochs": 1,
+            },
+            # Record.
+            "seed": 0,
+            "log_every": 50,
+            "checkpoint_every": 0,  # Steps; 0: at each validation only.
+        }
+    )
+
+
+def _reduced() -> dict:
+    """SGD with a cosine schedule on growing crops of 84-pixel images."""
+    return {
+        "image_size": 84,
+        "stored_size": 84,
+        "epochs": 24,
+        "phases": "48:0.5,64:0.3",
+        "label_smoothing": 0.1,
+        "optimiser": {
+            "name": "sgd",
+            "learning_rate": 0.05,
+            "schedule": "cosine",
+            "warmup_steps": 300,
+            "weight_decay": 5e-4,
+        },
+    }
+
+
+def _test() -> dict:
+    """A few steps on synthetic images."""
+    return {
+        "source": "synthetic:objects",
+        "image_size": 32,
+        "stored_size": 32,
+        "epochs": 2,
+        "steps_per_epoch": 10,
+        "batch_size": 16,
+        "log_every": 5,
+        "validation": {"episodes": 50, "query": 5},
+    }

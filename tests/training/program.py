@@ -1,0 +1,17 @@
+"""run_pretrain.py as it is, but with the tiny network: for tests that kill it."""
+
+import pathlib
+import runpy
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+    from training import tiny
+
+    from rdc_jax import models
+
+    models.create = tiny.create
+    runpy.run_path(str(ROOT / "run_pretrain.py"), run_name="__main__")

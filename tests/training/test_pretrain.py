@@ -1,0 +1,214 @@
+"""Real runs of a few steps, in this process, on 8 fake devices."""
+
+import json
+import logging
+
+import jax
+import numpy as np
+import pytest
+
+from rdc_jax.errors import UserError
+from rdc_jax.models.checkpoints import load_variables
+from rdc_jax.training.logs import read_metrics
+from rdc_jax.training.pretrain import pretrain
+
+
+def _run(config, workdir):
+    pretrain(config.to_dict(), workdir)
+    return load_variables(workdir / "latest")
+
+
+def _equal(a, b):
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def _differ(a, b):
+    leaves = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    return any(np.any(x != y) for x, y in leaves)
+
+
+def test_a_run_leaves_weights_that_describe_themselves(config, tmp_path):
+    variables, metadata = _run(config, tmp_path / "run")
+    assert set(variables) == {"params", "batch_stats"}
+    assert variables["params"]["head"]["kernel"].shape == (8, 4)
+    assert metadata["arch"] == "resnet10"
+    assert metadata["num_classes"] == 4
+    assert metadata["class_names"] == [f"class{c}" for c in range(4)]
+    assert metadata["image_size"] == 16
+    assert metadata["step"] == 6
+    assert metadata["config"] == config.to_dict()
+
+
+def test_a_run_logs_each_line_once(config, tmp_path):
+    _run(config, tmp_path / "run")
+    lines = read_metrics(tmp_path / "run")
+    assert [line["step"] for line in lines if "loss" in line] == [2, 4, 6]
+    assert [line["step"] for line in lines if "val_3way_1shot" in line] == [3, 6]
+    assert lines[0].keys() >= {"accuracy", "grad_norm", "learning_rate", "epoch"}
+    assert all(np.isfinite(list(line.values())).all() for line in lines)
+    assert list((tmp_path / "run/tensorboard").iterdir())
+
+
+def test_training_lowers_the_loss(config, tmp_path):
+    config.epochs = 20
+    config.optimiser.learning_rate = 3e-2
+    _run(config, tmp_path / "run")
+    losses = [line["loss"] for line in read_metrics(tmp_path / "run") if "loss" in line]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def test_the_seed_decides_the_weights(config, tmp_path):
+    first, _ = _run(config, tmp_path / "a")
+    again, _ = _run(config, tmp_path / "b")
+    config.seed = 1
+    other, _ = _run(config, tmp_path / "c")
+    _equal(first, again)
+    assert _differ(first, other)
+
+
+def test_a_finished_run_does_nothing(config, tmp_path, caplog):
+    _run(config, tmp_path / "run")
+    before = (tmp_path / "run/metrics.jsonl").read_bytes()
+    steps = sorted((tmp_path / "run/checkpoints").iterdir())
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        pretrain(config.to_dict(), tmp_path / "run")
+    assert "is finished" in caplog.text
+    assert (tmp_path / "run/metrics.jsonl").read_bytes() == before
+    assert sorted((tmp_path / "run/checkpoints").iterdir()) == steps
+
+
+def test_a_changed_config_is_refused_by_name(config, tmp_path):
+    _run(config, tmp_path / "run")
+    config.optimiser.learning_rate = 0.5
+    message = r"optimiser.learning_rate=0.001, this one has 0.5.*--workdir"
+    with pytest.raises(UserError, match=message):
+        pretrain(config.to_dict(), tmp_path / "run")
+
+
+def test_other_images_are_refused(config, tmp_path):
+    _run(config, tmp_path / "run")
+    record = tmp_path / "run/run.json"
+    saved = json.loads(record.read_text())
+    saved["data"]["base"] = "of other images"
+    record.write_text(json.dumps(saved))
+    with pytest.raises(UserError, match=r"data\.base"):
+        pretrain(config.to_dict(), tmp_path / "run")
+
+
+def test_the_data_may_move(config, tmp_path, images_dir):
+    _run(config, tmp_path / "run")
+    config.data_dir = str(images_dir) + "/../" + images_dir.name
+    pretrain(config.to_dict(), tmp_path / "run")
+
+
+def test_averaged_weights_are_published_and_resumed(config, tmp_path):
+    plain, _ = _run(config, tmp_path / "plain")
+    config.ema = 0.9
+    averaged, _ = _run(config, tmp_path / "averaged")
+    assert _differ(plain, averaged)
+    _damage_last(tmp_path / "averaged")
+    again, _ = _run(config, tmp_path / "averaged")
+    _equal(averaged, again)
+
+
+def test_a_damaged_checkpoint_costs_only_its_own_steps(config, tmp_path, caplog):
+    whole, _ = _run(config, tmp_path / "run")
+    lines = read_metrics(tmp_path / "run")
+    _damage_last(tmp_path / "run")
+    again, metadata = _run(config, tmp_path / "run")
+    assert "step 6 is unreadable" in caplog.text
+    assert metadata["step"] == 6
+    _equal(whole, again)
+    assert _untimed(read_metrics(tmp_path / "run")) == _untimed(lines)
+
+
+def test_bfloat16_keeps_float32_weights(config, tmp_path):
+    full, _ = _run(config, tmp_path / "full")
+    config.dtype = "bfloat16"
+    half, _ = _run(config, tmp_path / "half")
+    assert {x.dtype for x in jax.tree.leaves(half)} == {np.dtype("float32")}
+    assert _differ(full, half)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=0.1), full, half)
+
+
+def test_protonet_trains_a_backbone_without_a_head(config, tmp_path):
+    config.method = "protonet"
+    config.episode.update(way=4, shot=1, query=3)
+    variables, metadata = _run(config, tmp_path / "run")
+    assert set(variables["params"]) == {"backbone"}
+    assert metadata["method"] == "protonet"
+    assert metadata["step"] == 6
+
+
+def test_crops_grow_by_phases(config, tmp_path):
+    config.phases = "8:0.5"
+    grown, _ = _run(config, tmp_path / "grown")
+    config.phases = ""
+    full, _ = _run(config, tmp_path / "full")
+    assert _differ(grown, full)
+
+
+def test_a_run_may_start_from_another_backbone(config, tmp_path):
+    given, _ = _run(config, tmp_path / "first")
+    config.init_from = str(tmp_path / "first/latest")
+    config.optimiser.learning_rate = 0.0
+    started, _ = _run(config, tmp_path / "second")
+    _equal(started["params"]["backbone"], given["params"]["backbone"])
+
+
+def test_the_backbone_of_another_architecture_is_refused(config, tmp_path):
+    _run(config, tmp_path / "first")
+    config.init_from = str(tmp_path / "first")
+    config.arch = "resnet18"
+    with pytest.raises(
+        UserError, match=r"is a resnet10, the run's backbone is a resnet18"
+    ):
+        pretrain(config.to_dict(), tmp_path / "second")
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(config, tmp_path):
+    config.log_every = 1
+    config.optimiser.update(name="sgd", learning_rate=1e30, momentum=0.0)
+    with pytest.raises(
+        UserError, match=r"not finite at step \d .*learning rate 1e\+30"
+    ):
+        pretrain(config.to_dict(), tmp_path / "run")
+    assert not any(p.name.isdigit() for p in (tmp_path / "run/checkpoints").iterdir())
+
+
+def test_without_validation_the_last_step_is_the_best(config, tmp_path):
+    config.validation.episodes = 0
+    _run(config, tmp_path / "run")
+    assert load_variables(tmp_path / "run/best")[1]["step"] == 6
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("source", "nothing_here", "nothing_here"),
+        ("batch_size", 12, "cannot be split over 8 devices"),
+        ("batch_size", 64, "a step takes 64 images"),
+        ("arch", "resnet99", "unknown backbone 'resnet99'"),
+        ("method", "magic", "config.method is 'magic'"),
+        ("phases", "8:2", "config.phases is '8:2'"),
+        ("ema", 1.5, "config.ema is 1.5"),
+        ("init_from", "/nowhere", "no checkpoint in /nowhere"),
+        ("validation.way", 9, "fewer than way=9"),
+        ("validation.shots", "1;5", "config.validation.shots is '1;5'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(config, tmp_path, field, value, message):
+    config.update_from_flattened_dict({field: value})
+    with pytest.raises(UserError, match=message) as caught:
+        pretrain(config.to_dict(), tmp_path / "run")
+    assert "\n" not in str(caught.value)
+
+
+def _damage_last(workdir):
+    for path in (workdir / "checkpoints/6/variables").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"damaged")
+
+
+def _untimed(lines):
+    return [{k: v for k, v in line.items() if "second" not in k} for line in lines]

@@ -1,0 +1,175 @@
+"""The program in processes of its own: kills, signals, several processes, mistakes."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from rdc_jax.models.checkpoints import load_variables
+from rdc_jax.training.logs import read_metrics
+from rdc_jax.training.workdir import claim
+
+PROGRAM = pathlib.Path(__file__).with_name("program.py")
+ROOT = PROGRAM.parents[2]
+
+
+@pytest.fixture(scope="module")
+def start(images_dir, tmp_path_factory, compiled_dir):
+    """Start the program with some flags; what is left of it is killed at the end."""
+    cache_dir, started = tmp_path_factory.mktemp("cache"), []
+
+    def start(workdir, *extra, devices=1):
+        flags = {
+            "config": f"{ROOT}/configs/pretrain.py:test",
+            "workdir": workdir,
+            "config.source": "tiny",
+            "config.data_dir": images_dir,
+            "config.cache_dir": cache_dir,
+            "config.image_size": 16,
+            "config.stored_size": 16,
+            "config.epochs": 4,
+            "config.steps_per_epoch": 3,
+            "config.log_every": 2,
+            "config.checkpoint_every": 2,
+            "config.ema": 0.9,
+            "config.validation.way": 3,
+            "config.validation.query": 4,
+            "config.validation.episodes": 8,
+        }
+        command = [sys.executable, str(PROGRAM)]
+        command += [f"--{name}={value}" for name, value in flags.items()]
+        environment = {
+            **os.environ,
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+            "JAX_COMPILATION_CACHE_DIR": compiled_dir,
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        }
+        process = subprocess.Popen(
+            [*command, *extra],
+            env=environment,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
+
+
+def _finish(process):
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == 0, errors
+    return errors
+
+
+def _wait_for(process, found):
+    """Wait until something is on disk; not on the clock, for machines differ."""
+    while not found():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.002)
+
+
+def _lines(workdir):
+    """What the run logged, without its speed."""
+    lines = read_metrics(workdir)
+    return [{k: v for k, v in x.items() if k != "images_per_second"} for x in lines]
+
+
+def _assert_equal_weights(one, other, *, steps=12):
+    first, second = (load_variables(path / "latest") for path in (one, other))
+    assert first[1]["step"] == second[1]["step"] == steps
+    jax.tree.map(np.testing.assert_array_equal, first[0], second[0])
+
+
+@pytest.fixture(scope="module")
+def whole(start, tmp_path_factory):
+    """An uninterrupted run."""
+    workdir = tmp_path_factory.mktemp("whole")
+    _finish(start(workdir))
+    return workdir
+
+
+def test_killed_runs_end_in_the_same_bits(start, tmp_path, whole):
+    workdir = tmp_path / "killed"
+    steps = workdir / "checkpoints"
+    moments = {
+        "before the first checkpoint": lambda: (workdir / "metrics.jsonl").exists(),
+        "while a checkpoint is written": lambda: any(steps.glob("*tmp*")),
+        "after a line was logged": lambda: len(read_metrics(workdir)) >= 5,
+    }
+    for found in moments.values():
+        process = start(workdir)
+        _wait_for(process, found)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert "going on from step" in _finish(start(workdir))
+    _assert_equal_weights(workdir, whole)
+    assert _lines(workdir) == _lines(whole)
+
+
+def test_sigterm_saves_and_tells_how_to_go_on(start, tmp_path, whole):
+    workdir = tmp_path / "stopped"
+    process = start(workdir, "--config.checkpoint_every=0")
+    _wait_for(process, (workdir / "metrics.jsonl").exists)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "is saved: the same command goes on" in errors
+    assert "Traceback" not in errors
+    _finish(start(workdir, "--config.checkpoint_every=0"))
+    _assert_equal_weights(workdir, whole)
+    assert _lines(workdir) == _lines(whole)
+
+
+def test_two_processes_equal_one(start, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    short = ["--config.epochs=1", "--config.checkpoint_every=0"]
+    several = [f"--coordinator=localhost:{port}", "--num_processes=2"]
+    both = [
+        start(tmp_path / "two", *short, *several, f"--process_id={i}") for i in range(2)
+    ]
+    for process in both:
+        _finish(process)
+    _finish(start(tmp_path / "one", *short, devices=2))
+    _assert_equal_weights(tmp_path / "one", tmp_path / "two", steps=3)
+    assert _lines(tmp_path / "one") == _lines(tmp_path / "two")
+
+
+def test_a_second_run_in_the_same_place_is_refused(start, tmp_path):
+    with claim(tmp_path / "run"):
+        _, errors = start(tmp_path / "run").communicate(timeout=120)
+    assert errors.startswith("error: another run is using")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--config.epoch=3"], "no field 'epoch'. Did you mean \"epochs\""),
+        (["--config.epochs=many"], "invalid literal for int() with base 10: 'many'"),
+        (["--config.data_dir=/nowhere"], "/nowhere"),
+        (["--workdir=/proc/run"], "cannot write to the workdir /proc/run"),
+        (["--coordinator=localhost:1"], "--coordinator needs --num_processes"),
+    ],
+)
+def test_mistakes_exit_with_one_line(start, tmp_path, flags, message):
+    process = start(tmp_path / "run", *flags)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert errors.startswith("error: ")
+    assert message in errors
+    assert errors.count("\n") == 1
