@@ -1,0 +1,125 @@
+"""Evaluation: ``--config=configs/eval.py[:demo|:paper|:reduced|:test]``.
+
+``demo``, the default, needs nothing: it trains a small backbone on built-in images and
+evaluates on built-in domains that look different. ``paper`` is the paper's protocol.
+``reduced`` is for image folders of 84 to 96 pixels, with stand-ins for two domains.
+``test`` takes seconds.
+Every field can be set on the command line: ``--config.episodes=600``.
+"""
+
+import dataclasses
+
+import ml_collections
+
+import rdc_jax
+from configs import pretrain
+
+VARIANTS = ("demo", "paper", "reduced", "test")
+
+
+def get_config(arg: str = "demo") -> ml_collections.ConfigDict:
+    """Make the config of a variant.
+
+    Args:
+      arg: One of ``VARIANTS``.
+
+    Returns:
+      The config, locked: a field that is not here is a mistake.
+    """
+    if arg not in VARIANTS:
+        raise ValueError(f"no variant {arg!r}: choose from {', '.join(VARIANTS)}")
+    config = _paper()
+    if arg == "reduced":
+        config.update(_reduced())
+    elif arg == "demo":
+        config.update(_demo())
+    elif arg == "test":
+        config.update(_test())
+    return config.lock()
+
+
+def _paper() -> ml_collections.ConfigDict:
+    """The paper's: 2,000 tasks of eight domains, 5-way, 15 queries a class."""
+    return ml_collections.ConfigDict(
+        {
+            "title": "Paper's benchmark",
+            # Images: anything that rdc_jax.data.open_source takes.
+            "datasets": "cub,cars,places,plantae,cropdisease,eurosat,isic,chestx",
+            "data_dir": "",
+            "cache_dir": "",  # Pixels and features; empty: in the work directory.
+            "split": "test",
+            "skip_unreadable": False,
+            # Network: a work directory of run_pretrain.py, or a torch .tar.
+            "checkpoint": "",
+            "image_size": 224,
+            "pretrain": {},  # Without a checkpoint: how to train one.
+            # Methods.
+            "methods": "npc,npc_l2,rdc_original,rdc",
+            "baseline": "npc_l2",
+            "plugins": "",  # Python files that register methods of your own.
+            "rdc": dataclasses.asdict(rdc_jax.RDCParams()),
+            # Tasks.
+            "way": 5,
+            "shots": "1,5",
+            "query": 15,
+            "dirichlet": 0.0,  # Above 0: uneven classes among the queries.
+            "episodes": 2000,
+            "seed": 0,
+            "chunk": 0,  # Tasks at a time; 0: by the memory there is.
+        }
+    )
+
+
+def _reduced() -> dict:
+    """Fewer tasks of smaller images."""
+    return {
+        "title": "Reduced benchmark",
+        "datasets": "cub,cars,miniplaces,flowers102,cropdisease,eurosat,isic,chestx",
+        "image_size": 84,
+        "episodes": 1000,
+    }
+
+
+def _demo() -> dict:
+    """Built-in images, and a backbone from two minutes of training on two cores."""
+    training = pretrain.get_config("test").unlock()
+    training.update(
+        {
+            "epochs": 8,
+            "steps_per_epoch": 0,
+            "batch_size": 64,
+            "log_every": 20,
+            "optimiser": {
+                "name": "sgd",
+                "learning_rate": 0.05,
+                "schedule": "cosine",
+                "warmup_steps": 50,
+                "weight_decay": 5e-4,
+            },
+            "validation": {"episodes": 200, "query": 15, "every_epochs": 2},
+        }
+    )
+    return {
+        "title": "Demo on built-in images",
+        "datasets": ",".join(
+            f"synthetic:{name}" for name in ("textures", "glyphs", "blobs", "tiles")
+        ),
+        "image_size": 32,
+        "episodes": 600,
+        "pretrain": training,
+    }
+
+
+def _test() -> dict:
+    """A few tasks with a network that has hardly been trained."""
+    training = pretrain.get_config("test").unlock()
+    training.update({"image_size": 16, "epochs": 1, "steps_per_epoch": 5})
+    return {
+        "title": "Test",
+        "datasets": "synthetic:glyphs,synthetic:tiles",
+        "image_size": 16,
+        "query": 5,
+        "episodes": 20,
+        "rdc": {"k": 4, "k2": 3, "dim": 16},
+        "pretrain": training,
+    }

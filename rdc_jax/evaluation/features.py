@@ -1,0 +1,74 @@
+"""One pass of the backbone over a data set."""
+
+import functools
+import pathlib
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Float32, UInt8
+
+from rdc_jax.data.features import feature_cache
+from rdc_jax.data.pixels import PixelCache, pixel_cache
+from rdc_jax.data.source import Source
+from rdc_jax.data.transforms import resize_size, test_batch
+from rdc_jax.errors import UserError
+from rdc_jax.evaluation.options import Options
+from rdc_jax.models.backbone import Backbone
+
+_IMAGES_A_DEVICE = 64
+
+
+def decode(source: Source, options: Options, cache_dir: pathlib.Path) -> PixelCache:
+    """Give the images at the size that the test transform crops from."""
+    return pixel_cache(
+        source,
+        resize_size(options.image_size),
+        cache_dir,
+        skip_unreadable=options.skip_unreadable,
+    )
+
+
+def embed(
+    pixels: PixelCache, backbone: Backbone, options: Options, cache_dir: pathlib.Path
+) -> Float32[np.ndarray, "n d"]:
+    """Give the features of all images, from the cache where they are there already.
+
+    Args:
+      pixels: The images.
+      backbone: From normalised images to features.
+      options: Of the run.
+      cache_dir: Of the features.
+
+    Returns:
+      The features, memory-mapped.
+
+    Raises:
+      UserError: Features are not finite.
+    """
+    size = options.image_size
+    mesh = Mesh(np.array(jax.local_devices()), ("image",))
+    variables = jax.device_put(backbone.variables, NamedSharding(mesh, PartitionSpec()))
+
+    @jax.jit
+    def features_of(variables: Any, images: UInt8[Array, "b h w 3"]) -> Array:
+        inputs = test_batch(images, size)
+        return backbone.model.apply(variables, inputs, train=False)[0]
+
+    features = feature_cache(
+        pixels,
+        functools.partial(features_of, variables),
+        weights_fingerprint=backbone.fingerprint,
+        transform=f"test transform: resize to {resize_size(size)}, crop {size}",
+        cache_dir=cache_dir,
+        batch_size=_IMAGES_A_DEVICE * jax.local_device_count(),
+        sharding=NamedSharding(mesh, PartitionSpec("image")),
+    )
+    if broken := np.flatnonzero(~np.isfinite(features).all(axis=1)).tolist():
+        raise UserError(
+            f"the backbone gives features that are not finite for {len(broken)} of "
+            f"{len(features)} images of {pixels.name}: its weights are damaged; use "
+            "another checkpoint"
+        )
+    return features

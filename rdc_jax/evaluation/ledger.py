@@ -1,0 +1,205 @@
+"""The record of what is done: a line an episode, in order, appended, never changed.
+
+A line is ``<checksum> <json>``. The checksum covers the line and, by the checksum
+before it, all lines above; so a line that was torn by a kill, damaged, moved or brought
+from elsewhere is found out, and everything from it on is computed again. The first
+line, the header, says what the results are a function of.
+"""
+
+import collections
+import json
+import logging
+import os
+import pathlib
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from rdc_jax.errors import UserError
+
+_log = logging.getLogger(__name__)
+
+_FORMAT = 1
+# What may differ when a run goes on: where things are (their content is held by
+# fingerprints) and how many episodes are computed at a time.
+_FREE = {
+    "config.data_dir",
+    "config.cache_dir",
+    "config.checkpoint",
+    "config.chunk",
+    "config.plugins",
+}
+
+
+class Stage(NamedTuple):
+    """Episodes that are computed together, in order.
+
+    Attributes:
+      dataset: Name of the data set.
+      shot: Labelled images a class.
+      group: The methods that share a pass: ``features`` for all that need features.
+    """
+
+    dataset: str
+    shot: int
+    group: str
+
+
+class Ledger:
+    """The ledger of one work directory; only one process may have it open.
+
+    Args:
+      path: The file; made if it is missing.
+      header: What the results are a function of, JSON-able.
+
+    Raises:
+      UserError: The file is of another run, no ledger, or cannot be written.
+    """
+
+    def __init__(self, path: pathlib.Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        own = json.loads(json.dumps({"format": _FORMAT, **header}))
+        if not path.exists():
+            _create(path, own)
+        self._counts: dict[Stage, list[list[int]]] = collections.defaultdict(list)
+        self._checksum = 0
+        try:
+            self.header = self._read(own)
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise UserError(
+                f"cannot open {path}: {error.strerror or error}; mend its permissions, "
+                "or take another --workdir"
+            ) from error
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._file.close()
+
+    def done(self, stage: Stage) -> int:
+        """How many episodes of a stage are on record: the first ones."""
+        return len(self._counts[stage])
+
+    def counts(self, stage: Stage) -> Int[np.ndarray, "e m"]:
+        """The counts of a stage, one row an episode."""
+        return np.array(self._counts[stage], np.int64)
+
+    def append(self, stage: Stage, counts: Int[np.ndarray, "e m"]) -> None:
+        """Add the next episodes of a stage; they are on disk when this returns.
+
+        Raises:
+          UserError: The disk is full.
+        """
+        lines = b""
+        for row in counts.tolist():
+            record = [*stage, self.done(stage), row]
+            line, self._checksum = _line(record, self._checksum)
+            self._counts[stage].append(row)
+            lines += line
+        try:
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise UserError(
+                f"cannot write {self.path}: {error.strerror or error}; make room, then "
+                "run the same command to go on"
+            ) from error
+
+    def _read(self, header: dict[str, Any]) -> dict[str, Any]:
+        """Read all whole lines, cut off what follows them, give the header."""
+        content = self.path.read_bytes()
+        lines = _whole_lines(content)
+        end, found, self._checksum = next(lines, (0, None, 0))
+        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+            raise UserError(
+                f"{self.path} is not a ledger of this version, or its first line is "
+                "damaged: move it away, or take another --workdir"
+            )
+        _refuse_other(self.path.parent, found, header)
+        for size, record, checksum in lines:
+            if not self._accept(record):
+                break
+            end, self._checksum = end + size, checksum
+        if end < len(content):
+            episodes = sum(map(len, self._counts.values()))
+            _log.warning(
+                "%s is damaged after %d episodes, as by a kill while writing: the last "
+                "%d bytes are dropped, their episodes computed again",
+                *(self.path, episodes, len(content) - end),
+            )
+            os.truncate(self.path, end)
+        return found
+
+    def _accept(self, record: Any) -> bool:
+        """Note a record, if it is the next one of its stage."""
+        *stage, episode, counts = record
+        known = self._counts[Stage(*stage)]
+        if episode != len(known):
+            return False
+        known.append(counts)
+        return True
+
+
+def _line(value: Any, previous: int) -> tuple[bytes, int]:
+    """One line and its checksum, which continues the one before."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    checksum = zlib.crc32(text, previous)
+    return b"%08x %s\n" % (checksum, text), checksum
+
+
+def _whole_lines(content: bytes) -> Iterator[tuple[int, Any, int]]:
+    """Size, value and checksum of each line, up to the first one that is not whole."""
+    previous = 0
+    for line in content.splitlines(keepends=True):
+        stated, _, text = line.partition(b" ")
+        checksum = zlib.crc32(text.removesuffix(b"\n"), previous)
+        if not line.endswith(b"\n") or stated != b"%08x" % checksum:
+            return
+        yield len(line), json.loads(text), checksum
+        previous = checksum
+
+
+def _create(path: pathlib.Path, header: dict[str, Any]) -> None:
+    """Write the header by a rename: a kill leaves a whole one or none."""
+    scratch = path.with_name(f".{path.name}.part")
+    try:
+        with scratch.open("wb") as file:
+            file.write(_line(header, 0)[0])
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}; make room, or take "
+            "another --workdir"
+        ) from error
+
+
+def _refuse_other(
+    workdir: pathlib.Path, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    flat_old, flat_new = _flat(old), _flat(new)
+    for name in sorted((flat_old.keys() | flat_new.keys()) - _FREE):
+        before, now = flat_old.get(name), flat_new.get(name)
+        if before != now:
+            raise UserError(
+                f"{workdir} holds an evaluation with {name}={before!r}, this one has "
+                f"{now!r}: set it back, or take another --workdir"
+            )
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

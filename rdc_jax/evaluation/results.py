@@ -1,0 +1,156 @@
+"""From the ledger to ``results.json`` and ``table.md``; reports read only these."""
+
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from rdc_jax.errors import UserError
+from rdc_jax.evaluation import diagnostics, statistics, table
+from rdc_jax.evaluation.ledger import Ledger, Stage
+from rdc_jax.evaluation.options import Options
+
+RESULTS, TABLE = "results.json", "table.md"
+
+_FORMAT = 1
+
+
+def write(
+    workdir: pathlib.Path, ledger: Ledger, options: Options, datasets: Sequence[str]
+) -> dict[str, Any]:
+    """Sum a ledger up, and write what comes out into the work directory.
+
+    Args:
+      workdir: Of the run.
+      ledger: With all its episodes.
+      options: Of the run.
+      datasets: Names of the data sets, in the order of the tables.
+
+    Returns:
+      What ``results.json`` holds.
+
+    Raises:
+      UserError: A file cannot be written.
+    """
+    results = collect(ledger, options, datasets)
+    _write(workdir / RESULTS, json.dumps(results, indent=1) + "\n")
+    _write(workdir / TABLE, table.markdown(results))
+    return results
+
+
+def collect(
+    ledger: Ledger, options: Options, datasets: Sequence[str]
+) -> dict[str, Any]:
+    """Make the content of ``results.json``: nothing in it depends on time or place.
+
+    See ``write`` for the arguments.
+    """
+    rows: list[dict[str, Any]] = []
+    neighbours: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    for shot in options.shots:
+        if any(method.calibrates for method in options.methods):
+            warnings += diagnostics.task_warnings(options.rdc, shot, options.query)
+        for dataset in datasets:
+            counts = _counts(ledger, dataset, shot)
+            rows += _method_rows(counts, options, dataset, shot)
+            if diagnostics.COLUMNS[0] in counts:
+                found = _neighbour_row(counts, options, shot)
+                neighbours.append({"dataset": dataset, "shot": shot, **found})
+                warnings += diagnostics.set_warnings(f"{dataset} {shot}-shot", found)
+    return {
+        "format": _FORMAT,
+        "title": options.title,
+        "rows": rows,
+        "averages": _averages(rows),
+        "neighbours": neighbours,
+        "warnings": warnings + diagnostics.gain_warnings(rows, options.baseline),
+        "provenance": ledger.header,
+    }
+
+
+def _counts(ledger: Ledger, dataset: str, shot: int) -> dict[str, Int[np.ndarray, "e"]]:
+    """The columns of all groups of methods."""
+    columns: dict[str, Int[np.ndarray, e]] = {}
+    for group, names in ledger.header["columns"].items():
+        counts_em = ledger.counts(Stage(dataset, shot, group))
+        columns |= dict(zip(names, counts_em.T, strict=True))
+    return columns
+
+
+def _method_rows(
+    counts: dict[str, Int[np.ndarray, "e"]], options: Options, dataset: str, shot: int
+) -> list[dict[str, Any]]:
+    """One row a method, with its gain over the baseline where that was run."""
+    queries = options.spec(shot).query_size
+    accuracy = {m.name: 100 * counts[m.name] / queries for m in options.methods}
+    rows = []
+    for method in options.methods:
+        mean = statistics.mean(accuracy[method.name])
+        row = {
+            "dataset": dataset,
+            "shot": shot,
+            "method": method.name,
+            "title": method.title,
+            "transductive": method.transductive,
+            "episodes": len(accuracy[method.name]),
+            "accuracy": mean.mean,
+            "ci95": mean.ci95,
+        }
+        if options.baseline in accuracy and method.name != options.baseline:
+            gain = statistics.gain(accuracy[method.name], accuracy[options.baseline])
+            row |= {
+                "baseline": options.baseline,
+                "gain": gain.mean,
+                "gain_ci95": gain.ci95,
+                "wins": gain.wins,
+                "losses": gain.losses,
+            }
+        rows.append(row)
+    return rows
+
+
+def _neighbour_row(
+    counts: dict[str, Int[np.ndarray, "e"]], options: Options, shot: int
+) -> dict[str, float | None]:
+    spec = options.spec(shot)
+    totals = {name: int(counts[name].sum()) for name in diagnostics.COLUMNS}
+    queries = options.episodes * spec.query_size
+    return diagnostics.summarise(
+        totals, queries=queries, pairs=queries * spec.support_size
+    )
+
+
+def _averages(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over the data sets, as the paper's last column."""
+    keys = dict.fromkeys((row["shot"], row["method"], row["title"]) for row in rows)
+    averages = []
+    for shot, method, title in keys:
+        own = [r for r in rows if (r["shot"], r["method"]) == (shot, method)]
+        averages.append(
+            {
+                "shot": shot,
+                "method": method,
+                "title": title,
+                "datasets": len(own),
+                "accuracy": float(np.mean([row["accuracy"] for row in own])),
+            }
+        )
+    return averages
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+    """Replace a file by a rename: a kill leaves the old one or the new one."""
+    scratch = path.with_name(f".{path.name}.part")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        os.replace(scratch, path)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}; make room, then run the "
+            "same command"
+        ) from error

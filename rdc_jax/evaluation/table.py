@@ -1,0 +1,159 @@
+"""Results as Markdown, beside the published numbers where there are any."""
+
+import functools
+import importlib.resources
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """Write the content of ``results.json`` as a document.
+
+    Args:
+      results: See ``rdc_jax.evaluation.results.collect``.
+    """
+    parts = [_heading(results)]
+    for shot in dict.fromkeys(row["shot"] for row in results["rows"]):
+        parts += [f"## {shot}-shot", _accuracies(results, shot), _gains(results, shot)]
+        parts.append(_neighbours(results, shot))
+    if results["warnings"]:
+        parts.append("## Warnings")
+        parts.append("\n".join(f"- {text}" for text in results["warnings"]))
+    parts.append(_provenance(results["provenance"]))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _heading(results: dict[str, Any]) -> str:
+    config = results["provenance"]["config"]
+    uneven = f", Dirichlet {config['dirichlet']:g}" if config["dirichlet"] else ""
+    return (
+        f"# {results['title']} ({config['image_size']} px)\n\n"
+        f"Accuracy in percent ± 95% interval; {config['episodes']:,} tasks a data set, "
+        f"{config['way']}-way, {config['query']} queries a class{uneven}, "
+        f"seed {config['seed']}."
+    )
+
+
+def _accuracies(results: dict[str, Any], shot: int) -> str:
+    """One line a method, each followed by the published one."""
+    rows = [row for row in results["rows"] if row["shot"] == shot]
+    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+    average = {
+        row["method"]: row["accuracy"]
+        for row in results["averages"]
+        if row["shot"] == shot
+    }
+    lines = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        own = {row["dataset"]: row for row in rows if row["method"] == method}
+        cells = [_cell(own[dataset]) for dataset in datasets]
+        title = own[datasets[0]]["title"]
+        lines.append([title, *cells, f"{average[method]:.2f}"])
+        if results["provenance"]["config"]["way"] == 5:  # As in the paper.
+            lines += _published_line(title, method, shot, datasets)
+    return _table(["method", *datasets, "average"], lines)
+
+
+def _published_line(
+    title: str, method: str, shot: int, datasets: Sequence[str]
+) -> list[list[str]]:
+    """The paper's line, if it has any of the data sets."""
+    content = published()
+    rows, averages = (
+        [r for r in content[part] if (r["method"], r["shot"]) == (method, shot)]
+        for part in ("rows", "averages")
+    )
+    found = {row["dataset"]: _cell(row) for row in rows}
+    if not found.keys() & set(datasets):
+        return []
+    cells = [found.get(dataset, "") for dataset in datasets]
+    whole = found.keys() == set(datasets)  # Only then averages are of the same thing.
+    cells.append(f"{averages[0]['accuracy']:.2f}" if whole else "")
+    italics = [f"*{cell}*" if cell else "" for cell in cells]
+    return [[f"*{title} ({content['label']})*", *italics]]
+
+
+def _cell(row: dict[str, Any]) -> str:
+    interval = "" if row["ci95"] is None else f" ± {row['ci95']:.2f}"
+    return f"{row['accuracy']:.2f}{interval}"
+
+
+def _gains(results: dict[str, Any], shot: int) -> str:
+    rows = [r for r in results["rows"] if r["shot"] == shot and "gain" in r]
+    if not rows:
+        return ""
+    lines = [
+        [
+            row["dataset"],
+            row["title"],
+            f"{row['gain']:+.2f} ± {row['gain_ci95']:.2f}",
+            str(row["wins"]),
+            str(row["losses"]),
+        ]
+        for row in rows
+    ]
+    text = f"Gains over {rows[0]['baseline']} on the same tasks:\n\n"
+    return text + _table(["data set", "method", "gain", "wins", "losses"], lines)
+
+
+def _neighbours(results: dict[str, Any], shot: int) -> str:
+    rows = [row for row in results["neighbours"] if row["shot"] == shot]
+    if not rows:
+        return ""
+    shown: dict[str, Callable[[Any], str]] = {
+        "purity_before": _percent,
+        "purity_after": _percent,
+        "neighbours_before": "{:.1f}".format,
+        "neighbours_after": "{:.1f}".format,
+        "jaccard_one": _percent,
+    }
+    lines = [
+        [row["dataset"], *(write(row[name]) for name, write in shown.items())]
+        for row in rows
+    ]
+    titles = [
+        "data set",
+        "purity before",
+        "purity after",
+        "neighbours before",
+        "neighbours after",
+        "Jaccard = 1",
+    ]
+    text = (
+        "Neighbours of queries before and after expansion (purity: of the query's "
+        "class), and query-support pairs that share none:\n\n"
+    )
+    return text + _table(titles, lines)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}%"
+
+
+def _provenance(header: dict[str, Any]) -> str:
+    versions = ", ".join(f"{k} {v}" for k, v in header["versions"].items())
+    return (
+        f"Checkpoint {header['checkpoint']['arch']} "
+        f"{header['checkpoint']['fingerprint'][:12]}; {header['backend']['platform']} "
+        f"({header['backend']['device']}); {versions}."
+    )
+
+
+def _table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Columns of one width, so that the table reads well on a terminal too."""
+    grid = [list(titles), *(list(line) for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    texts = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in grid
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([texts[0], rule, *texts[1:]])
+
+
+@functools.cache
+def published() -> dict[str, Any]:
+    """Give the paper's own numbers: ``rows`` like those of ``results.json``."""
+    file = importlib.resources.files("rdc_jax.evaluation") / "published.json"
+    return json.loads(file.read_text(encoding="utf-8"))

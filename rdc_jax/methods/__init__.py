@@ -1,0 +1,14 @@
+"""Ways to classify the queries of a task, one small file each, found by name.
+
+``register`` adds a method of your own; see docs/evaluation.md.
+"""
+
+from rdc_jax.methods import npc as npc
+from rdc_jax.methods import rdc as rdc
+from rdc_jax.methods.registry import Episode as Episode
+from rdc_jax.methods.registry import Method as Method
+from rdc_jax.methods.registry import Settings as Settings
+from rdc_jax.methods.registry import find as find
+from rdc_jax.methods.registry import load_plugin as load_plugin
+from rdc_jax.methods.registry import names as names
+from rdc_jax.methods.registry import register as register

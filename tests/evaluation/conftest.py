@@ -1,0 +1,57 @@
+import jax
+import pytest
+from evaluation import worlds
+from training import tiny
+
+from configs import eval as eval_config
+from rdc_jax.models import backbone
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_dir(tmp_path_factory):
+    """Programs compiled once for all tests here, and for the processes they start."""
+    settings = {
+        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
+        "jax_persistent_cache_min_compile_time_secs": 0,
+    }
+    before = {name: getattr(jax.config, name) for name in settings}
+    for name, value in settings.items():
+        jax.config.update(name, value)
+    yield settings["jax_compilation_cache_dir"]
+    for name, value in before.items():
+        jax.config.update(name, value)
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory):
+    return worlds.write_images(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    return worlds.write_checkpoint(tmp_path_factory.mktemp("checkpoint"))
+
+
+@pytest.fixture(scope="session")
+def flags(data_dir, checkpoint, tmp_path_factory):
+    """Fields of a small evaluation; features are computed once for all tests."""
+    return {
+        "datasets": "photos",
+        "data_dir": str(data_dir),
+        "cache_dir": str(tmp_path_factory.mktemp("cache")),
+        "checkpoint": str(checkpoint),
+        "image_size": 16,
+        "methods": "npc_l2,rdc_original",
+        "shots": "1,2",
+        "query": 4,
+        "episodes": 20,
+        "chunk": 4,
+    }
+
+
+@pytest.fixture
+def config(flags, monkeypatch):
+    monkeypatch.setattr(backbone, "create", tiny.create)
+    config = eval_config.get_config("test")
+    config.update(flags)
+    return config

@@ -1,0 +1,17 @@
+"""run_eval.py as it is, but with the tiny network: for tests that kill it."""
+
+import pathlib
+import runpy
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+    from training import tiny
+
+    from rdc_jax.models import backbone
+
+    backbone.create = tiny.create
+    runpy.run_path(str(ROOT / "run_eval.py"), run_name="__main__")

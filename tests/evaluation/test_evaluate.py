@@ -1,0 +1,160 @@
+"""Whole evaluations in this process, on 8 fake devices."""
+
+import json
+import logging
+import shutil
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from evaluation import worlds
+
+from rdc_jax import methods
+from rdc_jax.errors import UserError
+from rdc_jax.evaluation.evaluate import evaluate
+
+FILES = ("ledger.jsonl", "results.json", "table.md")
+
+
+def content(workdir):
+    return {name: (workdir / name).read_bytes() for name in FILES}
+
+
+def test_an_evaluation_leaves_its_results(config, tmp_path):
+    found = evaluate(config.to_dict(), tmp_path / "run")
+    rows = {(r["shot"], r["method"]): r for r in found["rows"]}
+    assert set(rows) == {(s, m) for s in (1, 2) for m in ("npc_l2", "rdc_original")}
+    assert all(25 < row["accuracy"] < 100 for row in rows.values())
+    assert rows[2, "npc_l2"]["accuracy"] > rows[1, "npc_l2"]["accuracy"]
+    saved = json.loads((tmp_path / "run/results.json").read_text())
+    assert saved == found
+    provenance = saved["provenance"]
+    assert provenance["config"]["query"] == 4
+    assert provenance["checkpoint"]["arch"] == "resnet10"
+    assert len(provenance["data"]["photos"]) >= 32
+    assert provenance["backend"]["platform"] == "cpu"
+
+
+def test_a_finished_run_is_only_summed_up(config, tmp_path, caplog):
+    evaluate(config.to_dict(), tmp_path / "run")
+    before = content(tmp_path / "run")
+    (tmp_path / "run/results.json").unlink()
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        evaluate(config.to_dict(), tmp_path / "run")
+    assert "40 of 40 episodes are on record" in caplog.text
+    assert "compiled" not in caplog.text and "features of" not in caplog.text
+    assert content(tmp_path / "run") == before
+
+
+def test_a_torn_run_goes_on_to_the_same_bytes(config, tmp_path):
+    evaluate(config.to_dict(), tmp_path / "run")
+    whole = content(tmp_path / "run")
+    ledger = tmp_path / "run/ledger.jsonl"
+    lines = whole["ledger.jsonl"].splitlines(keepends=True)
+    for kept in (1, 10, 27):  # none, inside the first stage, inside the second
+        ledger.write_bytes(b"".join(lines[:kept]) + lines[kept][:9])
+        config.chunk = {27: 16}.get(kept, 4)  # may change: results do not
+        evaluate(config.to_dict(), tmp_path / "run")
+        assert content(tmp_path / "run") == whole
+
+
+def test_more_episodes_begin_with_the_fewer(config, tmp_path):
+    config.shots = "1"
+    ledgers = []
+    for episodes in (6, 10):
+        config.episodes = episodes
+        evaluate(config.to_dict(), tmp_path / str(episodes))
+        ledger = (tmp_path / str(episodes) / "ledger.jsonl").read_text()
+        ledgers.append([line.split(" ")[1] for line in ledger.splitlines()[1:]])
+    assert ledgers[1][:6] == ledgers[0]
+
+
+def test_another_config_is_refused_by_its_field(config, tmp_path):
+    evaluate(config.to_dict(), tmp_path / "run")
+    config.rdc.k = 5
+    with pytest.raises(UserError, match=r"config\.rdc\.k=4, this one has 5"):
+        evaluate(config.to_dict(), tmp_path / "run")
+
+
+def test_other_images_are_refused(config, tmp_path, data_dir):
+    config.data_dir = str(tmp_path / "data")
+    shutil.copytree(data_dir, config.data_dir)
+    evaluate(config.to_dict(), tmp_path / "run")
+    (tmp_path / "data/photos/class0/0.png").unlink()
+    with pytest.raises(UserError, match=r"data\.photos="):
+        evaluate(config.to_dict(), tmp_path / "run")
+
+
+def test_a_method_of_one_s_own_takes_ten_lines(config, tmp_path):
+    @methods.register("nearest_support", title="Nearest support", transductive=False)
+    def nearest_support(episode, settings):
+        dist_qs = jnp.linalg.norm(episode.query[:, None] - episode.support, axis=-1)
+        own_sc = episode.support_labels[:, None] == jnp.arange(settings.num_classes)
+        return jnp.where(own_sc, dist_qs[:, :, None], jnp.inf).min(axis=1)
+
+    config.update(methods="npc,nearest_support", shots="1")
+    found = evaluate(config.to_dict(), tmp_path / "run")
+    npc, mine = found["rows"]
+    assert mine["title"] == "Nearest support"
+    assert mine["accuracy"] == npc["accuracy"]  # one support is its own prototype
+    assert not found["neighbours"]
+
+
+def test_unreadable_images_are_told_or_left_out(config, tmp_path, data_dir, caplog):
+    config.update(data_dir=str(tmp_path / "data"), methods="npc", shots="1")
+    shutil.copytree(data_dir, config.data_dir)
+    (tmp_path / "data/photos/class0/0.png").write_bytes(b"not an image")
+    with pytest.raises(UserError, match=r"1 of 45 images of photos cannot be read"):
+        evaluate(config.to_dict(), tmp_path / "told")
+    config.skip_unreadable = True
+    found = evaluate(config.to_dict(), tmp_path / "left_out")
+    assert "are left out" in caplog.text
+    assert found["rows"][0]["accuracy"] > 25
+
+
+def test_uneven_classes_can_be_asked_for(config, tmp_path):
+    config.update(dirichlet=1.0, methods="npc", shots="1")
+    found = evaluate(config.to_dict(), tmp_path / "run")
+    assert "Dirichlet 1" in (tmp_path / "run/table.md").read_text()
+    assert np.isfinite(found["rows"][0]["accuracy"])
+
+
+def test_a_network_for_other_sizes_is_told(config, tmp_path, caplog):
+    config.update(image_size=24, methods="npc", shots="1", episodes=2)
+    evaluate(config.to_dict(), tmp_path / "run")
+    assert "trained on 16 px, config.image_size is 24" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("datasets", "photo", "unknown data set 'photo': did you mean photos"),
+        ("datasets", "photos,{}/photos", "two data sets called 'photos'"),
+        ("data_dir", "/nowhere", "data_dir /nowhere is not a folder"),
+        ("checkpoint", "/nowhere", "/nowhere"),
+        ("shots", "1,6", "photos has 0 classes with the 10 images that shot=6"),
+        ("way", 6, "fewer than way=6"),
+    ],
+)
+def test_mistakes_are_told_before_the_work(config, tmp_path, field, value, message):
+    if isinstance(value, str):
+        value = value.format(config.data_dir)
+    config.update_from_flattened_dict({field: value, "cache_dir": str(tmp_path / "c")})
+    with pytest.raises(UserError, match=message) as caught:
+        evaluate(config.to_dict(), tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "c").exists()
+
+
+def test_without_a_checkpoint_a_backbone_is_trained_once(config, tmp_path, monkeypatch):
+    trained = []
+
+    def train(options, path):
+        trained.append(options["source"])
+        return worlds.write_checkpoint(path)
+
+    monkeypatch.setattr("rdc_jax.training.pretrain.pretrain", train)
+    config.update(checkpoint="", methods="npc", shots="1", episodes=2)
+    evaluate(config.to_dict(), tmp_path / "run")
+    assert trained == ["synthetic:objects"]
+    assert (tmp_path / "run/backbone/checkpoints/1").is_dir()

@@ -1,0 +1,117 @@
+"""The program in processes of its own: kills, several processes, mistakes."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rdc_jax.training.workdir import claim
+
+PROGRAM = pathlib.Path(__file__).with_name("program.py")
+ROOT = PROGRAM.parents[2]
+FILES = ("ledger.jsonl", "results.json", "table.md")
+
+
+@pytest.fixture
+def start(flags, compiled_dir):
+    """Start the program with some flags; what is left of it is killed at the end."""
+    started = []
+
+    def start(workdir, *extra, devices=1):
+        command = [sys.executable, str(PROGRAM), f"--workdir={workdir}"]
+        command += [f"--config={ROOT}/configs/eval.py:test"]
+        command += [f"--config.{name}={value}" for name, value in flags.items()]
+        environment = {
+            **os.environ,
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+            "JAX_COMPILATION_CACHE_DIR": compiled_dir,
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
+        process = subprocess.Popen(
+            [*command, *extra],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def finish(process):
+    output, errors = process.communicate(timeout=240)
+    assert process.returncode == 0, errors
+    return output, errors
+
+
+def content(workdir):
+    return {name: (workdir / name).read_bytes() for name in FILES}
+
+
+def lines(workdir):
+    path = workdir / "ledger.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_killed_runs_end_in_the_same_bytes(start, tmp_path):
+    output, _ = finish(start(tmp_path / "whole"))
+    assert output.strip() == (tmp_path / "whole/table.md").read_text().strip()
+    workdir = tmp_path / "killed"
+    for least in (1, 2, 22):  # the header, first episodes, those of the second stage
+        process = start(workdir)
+        while lines(workdir) < least:
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    _, errors = finish(start(workdir))
+    assert "of 40 episodes are on record" in errors
+    assert content(workdir) == content(tmp_path / "whole")
+
+
+def test_two_processes_equal_one(start, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    several = [f"--coordinator=localhost:{port}", "--num_processes=2"]
+    both = [start(tmp_path / "two", *several, f"--process_id={i}") for i in range(2)]
+    printed = [finish(process)[0] for process in both]
+    finish(start(tmp_path / "one"))
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert "Accuracy" in printed[0] and "Accuracy" not in printed[1]
+
+
+def test_a_second_run_in_the_same_place_is_refused(start, tmp_path):
+    with claim(tmp_path / "run"):
+        _, errors = start(tmp_path / "run").communicate(timeout=120)
+    assert errors.startswith("error: another run is using")
+
+
+@pytest.mark.parametrize(
+    ("flags_given", "message"),
+    [
+        (["--config.episode=3"], "no field 'episode'. Did you mean \"episodes\""),
+        (["--config.rdc.kk=3"], "no field 'kk'"),
+        (["--config.rdc.subspace=tan"], "config.rdc.subspace must be one of 'tanh'"),
+        (["--workdir="], "--workdir is missing"),
+        (["--workdir=/proc/run"], "cannot write to the workdir /proc/run"),
+    ],
+)
+def test_mistakes_exit_with_one_line(start, tmp_path, flags_given, message):
+    process = start(tmp_path / "run", *flags_given)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert errors.startswith("error: ")
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert not output

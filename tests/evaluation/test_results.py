@@ -1,0 +1,146 @@
+"""Results files: right numbers, from the ledger alone."""
+
+import json
+
+import numpy as np
+import pytest
+
+from configs import eval as eval_config
+from rdc_jax.evaluation import diagnostics, results, statistics, table
+from rdc_jax.evaluation.ledger import Ledger, Stage
+from rdc_jax.evaluation.options import Options
+
+EPISODES, QUERIES = 40, 25
+DATASETS = ("cub", "my_photos")
+
+
+@pytest.fixture
+def options():
+    config = eval_config.get_config("test")
+    config.update(
+        checkpoint="x", methods="npc,npc_l2,rdc", episodes=EPISODES, datasets="a,b"
+    )
+    return Options.from_config(config.to_dict())
+
+
+@pytest.fixture
+def ledger(tmp_path, options):
+    columns = ["npc", "npc_l2", "rdc", *diagnostics.COLUMNS]
+    header = {
+        "config": eval_config.get_config("test").to_dict() | {"episodes": EPISODES},
+        "checkpoint": {"arch": "resnet10", "fingerprint": "0123456789abcdef"},
+        "backend": {"platform": "cpu", "device": "cpu"},
+        "versions": {"jax": "1.0"},
+        "columns": {"features": columns},
+    }
+    rng = np.random.default_rng(0)
+    with Ledger(tmp_path / "ledger.jsonl", header) as ledger:
+        for shot in options.shots:
+            for dataset in DATASETS:
+                right = rng.integers(5, QUERIES + 1, (EPISODES, 3))
+                sets = np.tile([50, 40, 80, 60, 100], (EPISODES, 1))
+                counts = np.concatenate([right, sets], axis=1)
+                ledger.append(Stage(dataset, shot, "features"), counts)
+        yield ledger
+
+
+@pytest.fixture
+def found(tmp_path, ledger, options):
+    return results.write(tmp_path, ledger, options, DATASETS)
+
+
+def test_rows_are_those_of_the_contract(found):
+    assert [(r["shot"], r["dataset"], r["method"]) for r in found["rows"]] == [
+        (shot, dataset, method)
+        for shot in (1, 5)
+        for dataset in DATASETS
+        for method in ("npc", "npc_l2", "rdc")
+    ]
+    needed = {"dataset", "shot", "method", "episodes", "accuracy", "ci95"}
+    assert all(needed <= row.keys() for row in found["rows"])
+    assert all(row["episodes"] == EPISODES for row in found["rows"])
+
+
+def test_accuracies_and_gains_are_of_the_same_episodes(found, ledger):
+    right = 100 * ledger.counts(Stage("cub", 5, "features"))[:, :3] / QUERIES
+    row = next(
+        row
+        for row in found["rows"]
+        if (row["dataset"], row["shot"], row["method"]) == ("cub", 5, "rdc")
+    )
+    assert (row["accuracy"], row["ci95"]) == statistics.mean(right[:, 2])
+    gain = statistics.gain(right[:, 2], right[:, 1])
+    assert row["baseline"] == "npc_l2"
+    assert (row["gain"], row["gain_ci95"], row["wins"], row["losses"]) == gain
+
+
+def test_the_baseline_has_no_gain_over_itself(found):
+    assert all(("gain" in r) == (r["method"] != "npc_l2") for r in found["rows"])
+
+
+def test_averages_are_over_data_sets(found):
+    mine = [
+        r["accuracy"] for r in found["rows"] if (r["shot"], r["method"]) == (1, "rdc")
+    ]
+    average = found["averages"][2]
+    assert (average["shot"], average["method"], average["datasets"]) == (1, "rdc", 2)
+    assert average["accuracy"] == pytest.approx(sum(mine) / 2)
+
+
+def test_neighbours_are_summed_up(found):
+    row = found["neighbours"][0]
+    assert (row["dataset"], row["shot"]) == ("cub", 1)
+    assert (row["purity_before"], row["purity_after"]) == (80.0, 75.0)
+    assert row["neighbours_after"] == 80 / QUERIES
+    assert row["jaccard_one"] == 100 * 100 / (QUERIES * 5)
+
+
+def test_files_hold_the_results_and_where_they_come_from(found, tmp_path, ledger):
+    assert json.loads((tmp_path / "results.json").read_text()) == found
+    assert found["provenance"] == ledger.header
+    assert (tmp_path / "table.md").read_text() == table.markdown(found)
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "ledger.jsonl",
+        "results.json",
+        "table.md",
+    }
+
+
+def test_writing_again_gives_the_same_bytes(found, tmp_path, ledger, options):
+    before = (tmp_path / "results.json").read_bytes()
+    results.write(tmp_path, ledger, options, DATASETS)
+    assert (tmp_path / "results.json").read_bytes() == before
+
+
+def test_the_paper_s_numbers_stand_beside_ours_and_are_marked(found):
+    lines = table.markdown(found).splitlines()
+    published = [line for line in lines if "paper, 224 px" in line]
+    assert len(published) == 6  # three methods, two shots
+    assert "*RDC (paper, 224 px)*" in published[2]
+    assert "*48.68 ± 0.50*" in published[2]  # cub has a number, my_photos has none
+    assert published[2].split("|")[3].strip() == ""
+
+
+def test_tasks_of_another_kind_are_not_compared_with_the_paper(found):
+    found["provenance"]["config"]["way"] = 10
+    assert "paper" not in table.markdown(found)
+
+
+def test_warnings_are_in_the_table(found):
+    found["warnings"] = ["cub 1-shot: something is odd"]
+    assert "- cub 1-shot: something is odd" in table.markdown(found)
+
+
+def test_published_numbers_agree_with_their_averages():
+    content = table.published()
+    assert len(content["rows"]) == 8 * 2 * 5
+    assert len(content["averages"]) == 2 * 5
+    for row in content["averages"]:
+        own = [
+            r["accuracy"]
+            for r in content["rows"]
+            if (r["shot"], r["method"]) == (row["shot"], row["method"])
+        ]
+        assert len(own) == 8
+        # The paper rounds before it averages, or after.
+        assert np.mean(own) == pytest.approx(row["accuracy"], abs=0.011)
