@@ -72,7 +72,8 @@ def _parse(argv: list[str]) -> list[str]:
         _fail(_explain(error))
     if rest[1:]:
         _fail(f"unexpected argument {rest[1]!r}: write flags as --name=value")
-    absl_logging.set_verbosity(absl_logging.ERROR)  # orbax reports every file.
+    if "--debug" not in argv:  # orbax reports every file, and errors more than once.
+        absl_logging.set_verbosity(absl_logging.FATAL)
     return rest
 
 

@@ -22,6 +22,7 @@ PyTree = Any
 
 _log = logging.getLogger(__name__)
 _NO_SCORE = float("-inf")
+_MARGIN = 8 * 2**20  # Of disk space, for what is written beside the arrays.
 
 
 class Restored(NamedTuple):
@@ -108,6 +109,7 @@ class Checkpoints:
         """
         if step in self._manager.all_steps():
             return
+        self.check_room(variables, training)
         args = ocp.args.Composite(
             variables=ocp.args.StandardSave(variables),
             training=ocp.args.StandardSave(training),
@@ -118,6 +120,24 @@ class Checkpoints:
             self._manager.save(step, args=args, metrics=metrics, force=True)
         except Exception as error:
             raise UserError(self._why_not_saved(step, error)) from error
+
+    def check_room(self, *trees: PyTree) -> None:
+        """Refuse to go on when the disk cannot take another step.
+
+        Args:
+          *trees: What a step holds, or abstract trees of it.
+
+        Raises:
+          UserError: With what is free and what is needed.
+        """
+        leaves = jax.tree.leaves(trees)
+        needed = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves) + _MARGIN
+        free = shutil.disk_usage(self._directory).free
+        if free < needed:
+            raise UserError(
+                f"{self._directory} has {free / 2**20:.1f} MB free, a checkpoint needs "
+                f"{needed / 2**20:.1f} MB: make room, then run the same command"
+            )
 
     def restore_latest(self, variables: PyTree, training: PyTree) -> Restored | None:
         """Read the newest readable step.

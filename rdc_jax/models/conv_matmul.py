@@ -95,9 +95,7 @@ def _fastest(
 ) -> Convolution:
     """The quicker way for these shapes, by measurement."""
     size, tall = kernel_kkio.shape[0], x_bhwi.shape[1] >= _TALL
-    by_matmul = transform(
-        functools.partial(_by_matmul, stride=stride, padding=padding)
-    )
+    by_matmul = transform(functools.partial(_by_matmul, stride=stride, padding=padding))
     if always or not tall or size == 1 or (stride > 1 and size == 3):
         return by_matmul
     by_xla = transform(functools.partial(conv_xla.conv, stride=stride, padding=padding))

@@ -9,7 +9,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-
 # How many images the forward pass takes at a time.
 _IMAGES = 4
 

@@ -1,1 +1,1 @@
-"""To be written."""
+"""Pre-training: from images to checkpoints, in small parts."""

@@ -1,5 +1,6 @@
 """The record of a run: one JSON object a line, and TensorBoard."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -36,8 +37,9 @@ class MetricsLog:
         return self
 
     def __exit__(self, *unused: object) -> None:
-        self._file.close()
-        self._board.close()
+        with contextlib.suppress(OSError):  # A full disk has been told already.
+            self._file.close()
+            self._board.close()
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Append one line.

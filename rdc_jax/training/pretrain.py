@@ -64,6 +64,7 @@ def _pretrain(options: Options, config: dict[str, Any], workdir: pathlib.Path) -
             return
         if step:
             _log.info("going on from step %d of %d", step, total)
+        checkpoints.check_room(*split(state))
         stop = stack.enter_context(stop_on_signals())
         log = None
         if parallel.is_first():

@@ -150,6 +150,17 @@ def test_an_interrupted_save_leaves_no_step(workdir):
     assert not unfinished.exists()
 
 
+def test_a_full_disk_is_found_before_it_is_written_to(workdir, monkeypatch):
+    usage = shutil.disk_usage(workdir)._replace(free=2**20)
+    with Checkpoints(workdir / "checkpoints") as checkpoints:
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+        with pytest.raises(
+            UserError, match=r"1\.0 MB free, a checkpoint needs 8\.0 MB"
+        ):
+            _save(checkpoints, 9)
+        assert checkpoints.steps == [2, 3, 4]
+
+
 def test_a_failed_write_is_one_clear_line(workdir, monkeypatch):
     with Checkpoints(workdir / "checkpoints") as checkpoints:
 
