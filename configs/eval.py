@@ -3,7 +3,7 @@
 ``demo``, the default, needs nothing: it trains a small backbone on built-in images and
 evaluates on built-in domains that look different. ``paper`` is the paper's protocol.
 ``reduced`` is for image folders of 84 to 96 pixels, with stand-ins for two domains.
-``test`` takes seconds.
+``test`` takes about a minute: it shows that everything works.
 Every field can be set on the command line: ``--config.episodes=600``.
 """
 
@@ -65,7 +65,7 @@ def _paper() -> ml_collections.ConfigDict:
             "dirichlet": 0.0,  # Above 0: uneven classes among the queries.
             "episodes": 2000,
             "seed": 0,
-            "chunk": 0,  # Tasks at a time; 0: by the memory there is.
+            "chunk": 0,  # Most tasks at a time; 0: by the memory there is.
         }
     )
 

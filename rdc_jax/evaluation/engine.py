@@ -7,6 +7,7 @@ chunk has the same shape, so there is one compilation for each shape of task.
 
 import collections
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -45,8 +46,8 @@ class Engine:
     """Computes counts in chunks that fit into memory.
 
     Args:
-      chunk: Episodes at a time over all devices of all processes, rounded up to a
-        multiple of them; 0: as many as an estimate allows.
+      chunk: Most episodes at a time over all devices of all processes, rounded up to
+        a multiple of them; 0: as many as an estimate allows.
       devices: Of this process; all by default.
 
     Attributes:
@@ -188,7 +189,9 @@ class Engine:
                 jax.ShapeDtypeStruct((episodes, n), np.int32),
             )
             chunk = everywhere * agreed(chunk_size(judge, *shapes))
-        return -(-min(chunk, episodes) // everywhere) * devices
+        # Chunks of one size: a short last one would be filled up for nothing.
+        chunk = math.ceil(episodes / math.ceil(episodes / chunk))
+        return math.ceil(chunk / everywhere) * devices
 
     def _halve(self, share: int) -> None:
         if share == self._mesh.size:

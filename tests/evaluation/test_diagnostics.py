@@ -111,13 +111,15 @@ def test_bad_neighbour_sets_are_told(change, message):
     assert warning.startswith("cub 1-shot: ") and message in warning
 
 
-def test_only_losses_beyond_chance_are_told():
-    row = {"dataset": "isic", "shot": 5, "method": "rdc", "gain_ci95": 0.3}
+def test_only_losses_of_transductive_methods_beyond_chance_are_told():
+    row = {"dataset": "isic", "shot": 5, "gain_ci95": 0.3}
     rows = [
-        {"dataset": "isic", "shot": 5, "method": "npc_l2"},
-        {**row, "gain": 0.5},
-        {**row, "gain": -0.2},
-        {**row, "gain": -0.5},
+        {"dataset": "isic", "shot": 5, "method": "npc_l2", "transductive": False},
+        {**row, "method": "npc", "transductive": False, "gain": -4.0},
+        *(
+            {**row, "method": "rdc", "transductive": True, "gain": gain}
+            for gain in (0.5, -0.2, -0.5)
+        ),
     ]
     assert diagnostics.gain_warnings(rows, "npc_l2") == [
         "isic 5-shot: rdc loses 0.50 ± 0.30 points to npc_l2 on the same tasks: "

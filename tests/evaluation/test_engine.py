@@ -84,6 +84,12 @@ def test_one_compilation_serves_data_sets_of_any_size(caplog):
     assert engine.seconds_compiling > 0
 
 
+def test_chunks_are_even(cheap):
+    engine = Engine(chunk=20, devices=jax.devices()[:1])
+    sizes = [len(block.counts) for block in engine.run(*cheap, range(EPISODES))]
+    assert sizes == [12, 11]
+
+
 class SmallMemory(Engine):
     """Has no memory for more than ``most`` episodes at a time."""
 
@@ -98,8 +104,8 @@ class SmallMemory(Engine):
 def test_a_chunk_that_does_not_fit_is_halved_and_told(cheap, caplog):
     engine = SmallMemory(chunk=16, devices=jax.devices()[:1])
     np.testing.assert_array_equal(run(engine, cheap), run(Engine(), cheap))
-    assert "a chunk of 16 episodes does not fit into memory" in caplog.text
-    assert "going on with 4 at a time" in caplog.text
+    assert "a chunk of 12 episodes does not fit into memory" in caplog.text
+    assert "going on with 3 at a time" in caplog.text
 
 
 def test_a_task_too_large_for_a_device_is_told(cheap):

@@ -17,7 +17,7 @@ ROOT = PROGRAM.parents[2]
 FILES = ("ledger.jsonl", "results.json", "table.md")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def start(flags, compiled_dir):
     """Start the program with some flags; what is left of it is killed at the end."""
     started = []
@@ -63,9 +63,16 @@ def lines(workdir):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def test_killed_runs_end_in_the_same_bytes(start, tmp_path):
-    output, _ = finish(start(tmp_path / "whole"))
-    assert output.strip() == (tmp_path / "whole/table.md").read_text().strip()
+@pytest.fixture(scope="module")
+def whole(start, tmp_path_factory):
+    """The work directory of an uninterrupted run."""
+    workdir = tmp_path_factory.mktemp("whole")
+    output, _ = finish(start(workdir))
+    assert output.strip() == (workdir / "table.md").read_text().strip()
+    return workdir
+
+
+def test_killed_runs_end_in_the_same_bytes(start, whole, tmp_path):
     workdir = tmp_path / "killed"
     for least in (1, 2, 22):  # the header, first episodes, those of the second stage
         process = start(workdir)
@@ -76,18 +83,17 @@ def test_killed_runs_end_in_the_same_bytes(start, tmp_path):
         process.communicate()
     _, errors = finish(start(workdir))
     assert "of 40 episodes are on record" in errors
-    assert content(workdir) == content(tmp_path / "whole")
+    assert content(workdir) == content(whole)
 
 
-def test_two_processes_equal_one(start, tmp_path):
+def test_two_processes_equal_one(start, whole, tmp_path):
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
     several = [f"--coordinator=localhost:{port}", "--num_processes=2"]
     both = [start(tmp_path / "two", *several, f"--process_id={i}") for i in range(2)]
     printed = [finish(process)[0] for process in both]
-    finish(start(tmp_path / "one"))
-    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert content(tmp_path / "two") == content(whole)
     assert "Accuracy" in printed[0] and "Accuracy" not in printed[1]
 
 

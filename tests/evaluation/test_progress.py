@@ -1,0 +1,49 @@
+"""What a person is told while a run goes on."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from rdc_jax.evaluation import progress
+from rdc_jax.evaluation.ledger import Stage
+
+STAGE = Stage("cub", 1, "features")
+ACCURACIES = np.array([40.0, 40.0, 60.0, 60.0])
+
+
+def tell(**options):
+    with progress.Progress(1000, 200, **options) as shown:
+        shown.advance(STAGE, 100, 2.0, ACCURACIES, "rdc")
+
+
+def test_a_log_gets_lines_now_and_then(monkeypatch, caplog):
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        tell()
+        assert not caplog.text
+        monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0)
+        tell()
+    assert caplog.messages == [
+        "300 of 1000 episodes: cub 1-shot: rdc 50.00 ± 9.80, 50 episodes/s, 14s left"
+    ]
+
+
+def test_other_processes_are_silent(monkeypatch, caplog, capsys):
+    monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0)
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        tell(shown=False)
+    assert not caplog.text and not capsys.readouterr().err
+
+
+def test_a_terminal_gets_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    tell()
+    assert "300/1000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("episodes", [1, 100])
+def test_time_on_anything_but_episodes_does_not_count(monkeypatch, caplog, episodes):
+    monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0)
+    with caplog.at_level(logging.INFO, "rdc_jax"), progress.Progress(200, 0) as shown:
+        shown.advance(STAGE, episodes, 0.5 * episodes, ACCURACIES, "rdc")
+    assert "2 episodes/s" in caplog.text
