@@ -25,7 +25,7 @@ from rdc_jax.models import conv_xla
 Convolution = Callable[[Array, Array], Array]
 
 # Bytes of patches that are alive at a time: a few images in the last-level cache.
-_CHUNK_BYTES = 4 << 20
+_CHUNK_BYTES = 8 << 20
 # A kernel that is large beside the patches must not be read again for each chunk.
 _CHUNK_KERNELS = 2
 # Rows of an image from which XLA's convolution is faster than patches.

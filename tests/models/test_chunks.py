@@ -1,0 +1,62 @@
+"""Images are taken a few at a time; that must not show."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rdc_jax.models import conv_matmul
+from rdc_jax.models.conv import conv
+from rdc_jax.models.pool import max_pool
+
+
+def with_gradients(implementation, x, kernel, stride):
+    def fn(x, kernel):
+        padding = kernel.shape[0] // 2
+        return conv(
+            x, kernel, stride=stride, padding=padding, implementation=implementation
+        )
+
+    out, pull = jax.vjp(fn, x, kernel)
+    return out, *pull(jnp.cos(jnp.arange(out.size).reshape(out.shape)))
+
+
+@pytest.fixture
+def two_images_at_a_time(monkeypatch):
+    """Of 10 x 10 pixels, 4 channels, 3 x 3 kernels and stride 1."""
+    monkeypatch.setattr(conv_matmul, "_CHUNK_BYTES", 2 * 100 * 9 * 4 * 4)
+    monkeypatch.setattr(conv_matmul, "_CHUNK_KERNELS", 0)
+
+
+@pytest.mark.usefixtures("two_images_at_a_time")
+@pytest.mark.parametrize(("images", "chunk"), [(6, 2), (7, 2), (1, 1)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_chunks_and_their_remainder_are_inert(images, chunk, stride):
+    keys = jax.random.split(jax.random.key(0))
+    x = jax.random.normal(keys[0], (images, 10, 10, 4))
+    kernel = jax.random.normal(keys[1], (3, 3, 4, 5))
+    if stride == 1:
+        assert conv_matmul._chunk(x, 3, 1, 5) == chunk
+    got = with_gradients("matmul", x, kernel, stride)
+    for a, b in zip(got, with_gradients("xla", x, kernel, stride), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(("images", "chunk"), [(64, 16), (80, 20), (97, 25)])
+def test_chunks_divide_the_batch_where_a_divisor_is_near(images, chunk):
+    x = jnp.zeros((images, 6, 6, 256))
+    assert conv_matmul._chunk(x, 3, 1, 256) == chunk
+
+
+@pytest.mark.parametrize("images", [3, 4, 9])
+def test_max_pool_of_a_batch_is_that_of_its_images(images):
+    x = jax.random.normal(jax.random.key(0), (images, 9, 9, 2))
+
+    def pull(x):
+        out, back = jax.vjp(lambda x: max_pool(x, size=3, stride=2, padding=1), x)
+        return out, back(jnp.sin(out))[0]
+
+    whole = pull(x)
+    for i in range(images):
+        for a, b in zip(whole, pull(x[i : i + 1]), strict=True):
+            np.testing.assert_array_equal(a[i], b[0])
