@@ -34,7 +34,10 @@ def test_every_chunk_size_gives_the_same_results(batch, whole, chunk):
     np.testing.assert_array_equal(
         got.class_distances.argmin(-1), whole.class_distances.argmin(-1)
     )
-    np.testing.assert_allclose(got.distances, whole.distances, atol=1e-6)
+    np.testing.assert_allclose(got.original, whole.original, atol=1e-6)
+    # Where the last singular value kept meets the first one dropped, the subspace
+    # magnifies rounding.
+    np.testing.assert_allclose(got.distances, whole.distances, atol=1e-4)
 
 
 def test_gradients_pass_through_chunks():

@@ -80,7 +80,9 @@ def test_real_features_within_1e_4_of_the_full_decomposition(shared_dir):
     for name in ("cub", "isic"):
         source = data.open_source(name, data_dir=shared_dir / "data")
         classes = [np.flatnonzero(source.labels == c)[:20] for c in range(5)]
-        images = np.stack([_square(source.image(i)) for i in np.concatenate(classes)])
+        images = np.stack(
+            [_square(source.image(int(i))) for i in np.concatenate(classes)]
+        )
         x = np.asarray(backbone(prepare(images)))
         for rows in (slice(None), np.arange(100) % 20 < 16):  # 5 shots, 1 shot
             assert choose_solver(x[rows].shape, RDCParams()) == "iterate"
