@@ -6,13 +6,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= workdir/demo
 
-.PHONY: help test test-all lint demo bench lock clean
+.PHONY: help test test-all lint demo bench clean
 
 help:
 	@echo "make test      lint, type check and the tests (minutes on 2 cores)"
 	@echo "make demo      train a small backbone on built-in images, then evaluate RDC"
 	@echo "make test-all  the slow tests too"
-	@echo "make bench     speed beside NumPy and PyTorch"
+	@echo "make bench     speed beside NumPy and Pillow (benchmarks/train.py: PyTorch)"
 
 # torch is optional: its parity tests are skipped where it is not installed.
 # EXTRA_PIP names further packages, e.g. EXTRA_PIP=torch==2.13.0
@@ -38,7 +38,7 @@ demo: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/core.py
-	$(BIN)/python benchmarks/train.py
+	$(BIN)/python benchmarks/transforms.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
