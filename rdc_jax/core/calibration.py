@@ -174,6 +174,33 @@ def calibrated_distances(
     return mask_pairs(space.calibrated, rows, float_dtype(features))
 
 
+def original_distances(
+    features: Num[ArrayLike, "n d"],
+    params: RDCParams = RDCParams(),
+    *,
+    mask: Bool[ArrayLike, " n"] | None = None,
+) -> Float[Array, "n n"]:
+    """Compute D_o alone (Eq. 3), with a gradient: what fine-tuning trains.
+
+    Args:
+      features: Rows to compare.
+      params: ``distance`` is used.
+      mask: False on rows that are padding.
+
+    Returns:
+      The same numbers as ``RDCOutput.original``.
+    """
+    rows = prepare_rows(features, mask)
+    feat_nd = l2_normalize(rows.feat)
+    original_nn = pairwise_distances(
+        feat_nd,
+        equal_nn=equal_rows(feat_nd),
+        valid_n=rows.valid,
+        distance=params.distance,
+    )
+    return mask_pairs(original_nn, rows, float_dtype(features))
+
+
 def _same_class(labels_s: Int[ArrayLike, " s"], rows: Rows) -> Bool[Array, "s s"]:
     labels_s = jnp.asarray(labels_s)
     valid_s = rows.valid[: labels_s.shape[0]]

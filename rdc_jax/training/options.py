@@ -201,10 +201,11 @@ def numbers(name: str, text: str) -> tuple[int, ...]:
         ) from None
 
 
-def one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+def one_of(name: str, value: str | int, known: tuple[str | int, ...]) -> None:
     """Refuse a value that is not among the known ones."""
     if value not in known:
-        raise UserError(f"config.{name} is {value!r}: choose from {', '.join(known)}")
+        choices = ", ".join(map(str, known))
+        raise UserError(f"config.{name} is {value!r}: choose from {choices}")
 
 
 def at_least(name: str, value: int | float, least: int | float) -> None:

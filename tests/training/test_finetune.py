@@ -1,0 +1,268 @@
+"""Fine-tuning on one task: the paper's algorithm, and each of its readings."""
+
+import dataclasses
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from training import tiny
+
+import rdc_jax
+from rdc_jax.core.calibration import original_distances
+from rdc_jax.data.transforms import test_batch as transformed
+from rdc_jax.errors import UserError
+from rdc_jax.models.functional import apply_fn
+from rdc_jax.training.calibration import CalibrationObjective
+from rdc_jax.training.finetune import Finetuner, Task
+from rdc_jax.training.finetune_options import FinetuneOptions
+
+WAY, SHOT, QUERY = 3, 2, 4
+PARAMS = rdc_jax.RDCParams(k=4, k2=3, dim=4)
+NETWORK = tiny.TinyNet()
+
+
+@pytest.fixture(scope="module")
+def variables():
+    shape = jnp.zeros((1, tiny.SIZE, tiny.SIZE, 3))
+    start = jax.jit(NETWORK.init)(jax.random.key(0), shape)
+    # Running statistics that are not those of any batch, as a checkpoint's.
+    stats = {"norm": {"mean": jnp.full(8, 0.05), "var": jnp.full(8, 0.4)}}
+    return {"params": start["params"], "batch_stats": stats}
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    labels_n = np.r_[np.repeat(np.arange(WAY), SHOT), np.tile(np.arange(WAY), QUERY)]
+    colour_c = rng.integers(60, 190, (WAY, 1, 1, 3))
+    noise = rng.integers(-60, 60, (len(labels_n), 20, 20, 3))
+    images = (colour_c[labels_n] + noise).clip(0, 255).astype(np.uint8)
+    s = WAY * SHOT
+    key = jax.random.key(3)
+    return Task(*map(jnp.asarray, (images[:s], labels_n[:s], images[s:])), key)
+
+
+def make(*, loss="kl", params=PARAMS, dtype="float32", **options):
+    options = FinetuneOptions(**{"learning_rate": 1e-2, "dtype": dtype, **options})
+    objective = CalibrationObjective(WAY, params, options, loss)
+    network = NETWORK.clone(dtype=jnp.dtype(dtype))
+    return Finetuner(apply_fn(network), objective, options, tiny.SIZE)
+
+
+def train(finetuner, variables, task, steps=3):
+    """States before the first step and after each one."""
+    states = [jax.jit(finetuner.init)(variables, task)]
+    step = jax.jit(finetuner.step)
+    for number in range(steps):
+        states.append(step(variables, states[-1], task, number))
+    return states
+
+
+def same(one, other):
+    leaves = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all(np.array_equal(a, b) for a, b in leaves)
+
+
+@pytest.mark.parametrize("batch_norm", ["batch", "running", "updated"])
+def test_first_steps_equal_a_torch_reference(variables, task, batch_norm):
+    torch = pytest.importorskip("torch", reason="needs the extra [torch]")
+    from training import torch_finetune
+
+    finetuner = make(batch_norm=batch_norm)
+    ours = train(finetuner, variables, task)
+    images = transformed(jnp.concatenate([task.support, task.query]), tiny.SIZE)
+    inputs = torch.from_numpy(np.array(images).transpose(0, 3, 1, 2))
+    theirs = torch_finetune.TinyNet(variables).train(batch_norm != "running")
+    adam = torch.optim.Adam(theirs.parameters(), lr=1e-2)
+    labels_s = np.asarray(task.support_labels)
+    for before, after in itertools.pairwise(ours):
+        loss = torch_finetune.loss_of(
+            theirs(inputs), labels_s, WAY, PARAMS, alpha=0.5, tau=3.0
+        )
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        assert loss_at(finetuner, variables, before, task) == pytest.approx(
+            loss.item(), rel=1e-4
+        )
+        params = after.params["network"]
+        for mine, other in (
+            (params["conv"]["kernel"], theirs.conv.weight.permute(2, 3, 1, 0)),
+            (params["norm"]["scale"], theirs.norm.weight),
+            (params["dense"]["kernel"], theirs.dense.weight.T),
+        ):
+            np.testing.assert_allclose(mine, other.detach().numpy(), atol=2e-5)
+    if batch_norm == "updated":
+        running = ours[-1].batch_stats["norm"]["mean"]
+        np.testing.assert_allclose(running, theirs.norm.running_mean, atol=1e-5)
+
+
+def loss_at(finetuner, variables, state, task):
+    """The loss that the next step minimises."""
+    images = transformed(jnp.concatenate([task.support, task.query]), tiny.SIZE)
+    merged = {"params": state.params["network"], "batch_stats": state.batch_stats}
+    train = finetuner.options.batch_norm != "running"
+    feat_nd, _ = finetuner.apply(merged, images, train)
+    labels_s = task.support_labels
+    return float(finetuner.objective.loss({}, state.kept, feat_nd, labels_s))
+
+
+@pytest.mark.parametrize("loss", ["kl", "mse"])
+def test_the_gradient_is_that_of_finite_differences(loss):
+    with jax.enable_x64(True):
+        options = FinetuneOptions(target="fixed")
+        objective = CalibrationObjective(WAY, PARAMS, options, loss)
+        rng = np.random.default_rng(1)
+        feat_nd = jnp.asarray(rng.normal(size=(WAY * (SHOT + QUERY), 6)))
+        labels_s = jnp.repeat(jnp.arange(WAY), SHOT)
+        _, kept = objective.init(
+            feat_nd + 0.1 * rng.normal(size=feat_nd.shape), labels_s
+        )
+        value = jax.jit(lambda feat_nd: objective.loss({}, kept, feat_nd, labels_s))
+        slope_nd = jax.grad(value)(feat_nd)
+        for _ in range(5):
+            way_nd = rng.normal(size=feat_nd.shape)
+            numeric = (
+                value(feat_nd + 1e-5 * way_nd) - value(feat_nd - 1e-5 * way_nd)
+            ) / 2e-5
+            assert float((slope_nd * way_nd).sum()) == pytest.approx(
+                float(numeric), rel=1e-5
+            )
+
+
+def test_the_trained_distances_are_the_original_ones():
+    feat_nd = jax.random.normal(jax.random.key(0), (12, 6))
+    out = rdc_jax.rdc(feat_nd[:3], jnp.arange(3), feat_nd[3:], num_classes=3)
+    np.testing.assert_array_equal(original_distances(feat_nd), out.original)
+
+
+def test_training_brings_the_loss_down(variables, task):
+    finetuner = make(target="fixed")
+    states = train(finetuner, variables, task, steps=8)
+    first, last = (
+        loss_at(finetuner, variables, s, task) for s in (states[0], states[-1])
+    )
+    assert last < 0.9 * first
+
+
+def test_a_fixed_target_differs_from_the_second_step_on(variables, task):
+    moving, fixed = (
+        train(make(target=target), variables, task, 2)
+        for target in ("each_step", "fixed")
+    )
+    for mine, other, equal in zip(moving[1:], fixed[1:], (True, False), strict=True):
+        difference = jax.tree.map(
+            lambda a, b: np.abs(a - b).max(),
+            mine.params["network"],
+            other.params["network"],
+        )
+        assert bool(max(jax.tree.leaves(difference)) < 1e-6) is equal
+
+
+def test_batch_norm_s_three_readings(variables, task):
+    states = {
+        bn: train(make(batch_norm=bn), variables, task)
+        for bn in ("batch", "running", "updated")
+    }
+    assert same(states["batch"][-1].batch_stats, variables["batch_stats"])
+    assert same(states["running"][-1].batch_stats, variables["batch_stats"])
+    assert not same(states["updated"][-1].batch_stats, variables["batch_stats"])
+    # While training, ``updated`` is ``batch``; they differ in what classifies.
+    trained = (states[bn][-1].params["network"] for bn in ("batch", "updated"))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *trained)
+    answers = {
+        bn: make(batch_norm=bn).classify(variables, run[-1], task)
+        for bn, run in states.items()
+    }
+    assert not np.allclose(answers["batch"], answers["updated"], atol=1e-3)
+    assert not np.allclose(answers["batch"], answers["running"], atol=1e-3)
+
+
+def test_only_the_named_layers_train(variables, task):
+    state = train(make(layers=("dense",)), variables, task)[-1]
+    assert set(state.params["network"]) == {"dense"}
+    assert not same(state.params["network"]["dense"], variables["params"]["dense"])
+
+
+def test_unknown_layers_are_told(variables, task):
+    with pytest.raises(UserError, match=r"layers has 'block9': .* conv, dense, norm"):
+        make(layers=("block9",)).init(variables, task)
+
+
+def test_relative_steps_are_shares_of_the_weights(variables, task):
+    finetuner = make(relative=True, learning_rate=0.02)
+    first, second = train(finetuner, variables, task, 1)
+    before, after = (s.params["network"]["conv"]["kernel"] for s in (first, second))
+    moved = np.abs(after - before)
+    size = np.sqrt(np.square(before).mean())
+    # Adam's first step has length 1 wherever the gradient is not tiny.
+    assert np.median(moved / size) == pytest.approx(0.02, rel=0.02)
+
+
+def test_augmentation_is_a_function_of_the_task_s_key_and_the_step(variables, task):
+    run = functools.partial(train, make(augment=True), variables)
+    one, again = run(task), run(task)
+    other = run(task._replace(key=jax.random.key(4)))
+    assert same(one[-1].params, again[-1].params)
+    assert not same(one[1].params, other[1].params)
+    assert not same(one[1].params, train(make(), variables, task)[1].params)
+
+
+@pytest.mark.parametrize(
+    "change", [{"sign": 1}, {"include_self": True}, {"alpha": 0.0}, {"tau": 1.0}]
+)
+def test_readings_of_the_loss_change_it(variables, task, change):
+    state = train(make(), variables, task, 0)[0]
+    plain, other = (
+        loss_at(finetuner, variables, state, task)
+        for finetuner in (make(), make(**change))
+    )
+    assert plain != pytest.approx(other, rel=1e-3)
+
+
+def test_without_the_subspace_the_target_differs(variables, task):
+    none = dataclasses.replace(PARAMS, subspace="none")
+    state = train(make(), variables, task, 0)[0]
+    values = [loss_at(make(params=p), variables, state, task) for p in (PARAMS, none)]
+    assert values[0] != pytest.approx(values[1], rel=1e-3)
+
+
+def test_bfloat16_computes_what_float32_does_roughly(variables, task):
+    exact, rough = (
+        train(make(dtype=dtype), variables, task, 1)[-1].params["network"]
+        for dtype in ("float32", "bfloat16")
+    )
+    assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(rough))
+    change = exact["dense"]["kernel"] - variables["params"]["dense"]["kernel"]
+    other = rough["dense"]["kernel"] - variables["params"]["dense"]["kernel"]
+    assert np.mean(np.sign(change) == np.sign(other)) > 0.8
+
+
+def test_queries_are_classified_whatever_their_order(variables, task):
+    order = np.random.default_rng(0).permutation(len(task.query))
+    shuffled = task._replace(query=task.query[order])
+    answers = []
+    for each in (task, shuffled):
+        state = train(make(), variables, each)[-1]
+        answers.append(make().classify(variables, state, each))
+    np.testing.assert_allclose(answers[0][order], answers[1], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("steps", 0, "finetune.steps is 0"),
+        ("learning_rate", float("nan"), "finetune.learning_rate is nan"),
+        ("optimiser", "lion", "choose from adam, sgd"),
+        ("sign", 0, "choose from -1, 1"),
+        ("batch_norm", "frozen", "choose from batch, running, updated"),
+        ("record", (-1,), "finetune.record is -1"),
+        ("tau", 0.0, "finetune.tau is 0"),
+    ],
+)
+def test_mistakes_name_the_field(field, value, message):
+    with pytest.raises(UserError, match=message):
+        FinetuneOptions(**{field: value})
