@@ -6,13 +6,15 @@ import importlib.util
 import pathlib
 import sys
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeVar
+from typing import ClassVar, Literal, NamedTuple, NoReturn, TypeVar
 
 import jax
 from jaxtyping import Array, Float, Int
 
 from rdc_jax.core.params import RDCParams
 from rdc_jax.errors import UserError
+from rdc_jax.training.finetune import Apply, Finetuner
+from rdc_jax.training.finetune_options import FinetuneOptions
 
 Needs = Literal["features", "images"]
 
@@ -38,14 +40,20 @@ class Settings:
     Attributes:
       num_classes: Classes of a task.
       rdc: The fields of ``config.rdc``.
+      finetune: The fields of ``config.finetune``.
+      image_size: Edge of the network's input in pixels.
     """
 
     num_classes: int
     rdc: RDCParams = dataclasses.field(default_factory=RDCParams)
+    finetune: FinetuneOptions = dataclasses.field(default_factory=FinetuneOptions)
+    image_size: int = 224
 
 
 Classify = Callable[[Episode, Settings], jax.Array]
+MakeFinetuner = Callable[[Apply, Settings], Finetuner]
 ClassifyT = TypeVar("ClassifyT", bound=Classify)
+MakeT = TypeVar("MakeT", bound=MakeFinetuner)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,33 +63,59 @@ class Method:
     Attributes:
       name: What it is asked for by.
       title: What tables call it.
-      needs: ``features``, computed once for a data set, or the ``images`` of a task.
       transductive: Whether a query's answer depends on the other queries.
       calibrates: Whether it works by the neighbour sets of ``config.rdc``.
-      classify: From one episode to class distances ``[q, c]``; a pure function of
-        arrays, which the engine jits and vmaps. The smallest distance is the answer.
+      needs: ``features``, computed once for a data set, or the ``images`` of a task.
     """
 
     name: str
     title: str
-    needs: Needs
     transductive: bool
     calibrates: bool
+    needs: ClassVar[Needs]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeatureMethod(Method):
+    """A method that takes the network's features as they are.
+
+    Attributes:
+      classify: From one episode to class distances ``[q, c]``; a pure function of
+        arrays, which the engine jits and vmaps. The smallest distance is the answer.
+    """
+
     classify: Classify
+    needs: ClassVar[Needs] = "features"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageMethod(Method):
+    """A method that fits the network to each task.
+
+    Attributes:
+      make: From the network and the settings to pure functions of one task; see
+        ``rdc_jax.training.finetune``.
+    """
+
+    make: MakeFinetuner
+    needs: ClassVar[Needs] = "images"
+
+    def options(self, settings: Settings) -> FinetuneOptions:
+        """Tell how it fine-tunes under these settings."""
+
+        def no_network(variables: object, images: jax.Array, train: bool) -> NoReturn:
+            raise NotImplementedError
+
+        return self.make(no_network, settings).options
 
 
 _METHODS: dict[str, Method] = {}
 
 
 def register(
-    name: str,
-    *,
-    title: str,
-    transductive: bool,
-    needs: Needs = "features",
-    calibrates: bool = False,
+    name: str, *, title: str, transductive: bool, calibrates: bool = False
 ) -> Callable[[ClassifyT], ClassifyT]:
-    """Make a function known as a method; to be used as a decorator.
+    """Make a function of features known as a method; to be used as a decorator.
 
     Example:
       >>> import jax.numpy as jnp
@@ -96,7 +130,6 @@ def register(
       name: A word; ``config.methods`` lists such words.
       title: What tables call it.
       transductive: Whether a query's answer may depend on the other queries.
-      needs: What it works on.
       calibrates: Whether it works by the neighbour sets of ``settings.rdc``; then
         ``k`` is checked against the task's size and the sets are diagnosed.
 
@@ -106,16 +139,12 @@ def register(
     Raises:
       UserError: The name is taken, or no word.
     """
-    if not name.isidentifier():
-        raise UserError(f"method name {name!r}: use letters, digits and underscores")
-    if name in _METHODS:
-        raise UserError(f"there is a method {name!r} already: choose another name")
+    _check_name(name)
 
     def decorate(classify: ClassifyT) -> ClassifyT:
-        _METHODS[name] = Method(
+        _METHODS[name] = FeatureMethod(
             name=name,
             title=title,
-            needs=needs,
             transductive=transductive,
             calibrates=calibrates,
             classify=classify,
@@ -123,6 +152,36 @@ def register(
         return classify
 
     return decorate
+
+
+def register_finetuning(
+    name: str, *, title: str, transductive: bool, calibrates: bool = False
+) -> Callable[[MakeT], MakeT]:
+    """Make a way to fine-tune known as a method; to be used as a decorator.
+
+    The function takes the network (``rdc_jax.training.finetune.Apply``) and the
+    settings, and gives a ``Finetuner``. Arguments are those of ``register``.
+    """
+    _check_name(name)
+
+    def decorate(make: MakeT) -> MakeT:
+        _METHODS[name] = ImageMethod(
+            name=name,
+            title=title,
+            transductive=transductive,
+            calibrates=calibrates,
+            make=make,
+        )
+        return make
+
+    return decorate
+
+
+def _check_name(name: str) -> None:
+    if not name.isidentifier():
+        raise UserError(f"method name {name!r}: use letters, digits and underscores")
+    if name in _METHODS:
+        raise UserError(f"there is a method {name!r} already: choose another name")
 
 
 def find(name: str) -> Method:

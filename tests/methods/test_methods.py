@@ -16,7 +16,7 @@ from rdc_jax.methods import Episode, Settings
 
 WAY, SHOT, QUERY, D = 3, 2, 4, 16
 SETTINGS = Settings(num_classes=WAY, rdc=rdc_jax.RDCParams(k=4, k2=3, dim=6))
-BUILT_IN = ("npc", "npc_l2", "rdc_original", "rdc")
+BUILT_IN = ("npc", "npc_l2", "npc_subspace", "rdc_original", "rdc")
 
 
 def make_episode(seed=0):
@@ -98,6 +98,58 @@ def test_rdc_is_the_paper_s_and_rdc_original_lacks_the_subspace(name, subspace):
 def test_built_in_methods_are_listed():
     assert set(BUILT_IN) <= set(methods.names())
     assert all(methods.find(name).needs == "features" for name in BUILT_IN)
+
+
+def test_npc_subspace_is_npc_on_projected_features():
+    episode = make_episode()
+    feat_np = rdc_jax.subspace(
+        jnp.concatenate([episode.support, episode.query]), SETTINGS.rdc
+    )
+    s = len(episode.support)
+    expected_qc = oracle.npc(
+        *map(np.asarray, (feat_np[:s], episode.support_labels, feat_np[s:])), WAY
+    )
+    np.testing.assert_allclose(jitted("npc_subspace")(episode), expected_qc, atol=1e-5)
+
+
+def test_a_variant_is_the_method_with_other_parameters():
+    episode = make_episode()
+    method = methods.find_variant("rdc(lam=0.2;labels=False)")
+    assert method.name == "rdc(lam=0.2;labels=False)" and method.transductive
+    params = dataclasses.replace(SETTINGS.rdc, lam=0.2, labels=False)
+    expected = jitted("rdc")(episode), rdc_jax.rdc(*episode, WAY, params=params)
+    got_qc = method.classify(episode, SETTINGS)
+    np.testing.assert_allclose(got_qc, expected[1].class_distances, atol=1e-6)
+    assert not np.allclose(got_qc, expected[0], atol=1e-4)
+
+
+def test_a_variant_of_fine_tuning_has_options_of_its_own():
+    method = methods.find_variant(
+        "rdc_ft(learning_rate=1e-4;layers=block3+block4;record=5+10;k=6)"
+    )
+    made = method.make(lambda *unused: None, SETTINGS)
+    assert made.options.learning_rate == 1e-4
+    assert made.options.layers == ("block3", "block4")
+    assert made.options.record == (5, 10)
+    assert made.objective.rdc.k == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rdc(lam)", r"write parameters as in rdc\(lam=0.3;k=6\)"),
+        ("rdc(lamda=1)", "no field 'lamda'; known are k, k2, lam"),
+        ("rdc(k=many)", "k=many: invalid literal"),
+        ("rdc(k=0)", "RDCParams.k must be an int >= 1"),
+        ("rdc(labels=yes)", "must be True or False"),
+        ("rdc_ft(batch_norm=off)", "choose from batch"),
+        ("rcd(k=3)", "did you mean rdc"),
+    ],
+)
+def test_mistakes_in_a_variant_are_told(text, message):
+    with pytest.raises(UserError, match=message) as caught:
+        methods.find_variant(text)
+    assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_name_is_told_with_the_nearest_one():
