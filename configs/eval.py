@@ -13,6 +13,7 @@ import ml_collections
 
 import rdc_jax
 from configs import pretrain
+from rdc_jax.training.finetune_options import FinetuneOptions
 
 VARIANTS = ("demo", "paper", "reduced", "test")
 
@@ -58,6 +59,7 @@ def _paper() -> ml_collections.ConfigDict:
             "baseline": "npc_l2",
             "plugins": "",  # Python files that register methods of your own.
             "rdc": dataclasses.asdict(rdc_jax.RDCParams()),
+            "finetune": _finetune(),  # Of methods that train on each task: rdc_ft, ...
             # Tasks.
             "way": 5,
             "shots": "1,5",
@@ -68,6 +70,12 @@ def _paper() -> ml_collections.ConfigDict:
             "chunk": 0,  # Most tasks at a time; 0: by the memory there is.
         }
     )
+
+
+def _finetune() -> dict:
+    """The fields of ``FinetuneOptions``, lists as words with commas."""
+    fields = dataclasses.asdict(FinetuneOptions())
+    return {**fields, "layers": "", "record": ""}
 
 
 def _reduced() -> dict:

@@ -1,5 +1,7 @@
 """An evaluation, from a config to tables."""
 
+import collections
+import functools
 import logging
 import pathlib
 import time
@@ -7,18 +9,17 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float32
 
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation import demo, features, results
-from rdc_jax.evaluation.engine import Engine
+from rdc_jax.evaluation.engine import Engine, Pass
+from rdc_jax.evaluation.groups import Group, make_groups
 from rdc_jax.evaluation.identity import identify
-from rdc_jax.evaluation.judge import Judge
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.processes import agreed
+from rdc_jax.evaluation.programs import Programs
 from rdc_jax.evaluation.progress import Progress
 from rdc_jax.evaluation.targets import Target, open_targets, readable
 from rdc_jax.models.backbone import Backbone, load_backbone
@@ -28,7 +29,6 @@ from rdc_jax.training.workdir import claim
 _log = logging.getLogger(__name__)
 
 LEDGER = "ledger.jsonl"
-FEATURES = "features"  # The group of all methods that need features.
 
 
 def evaluate(
@@ -55,15 +55,15 @@ def evaluate(
         if is_first():
             stack.enter_context(claim(workdir))
         backbone, targets = _open(options, workdir)
-        judges = _judges(options, backbone)
+        groups = make_groups(options, backbone)
         ledger = None
         if is_first():
-            columns = {FEATURES: next(iter(judges.values())).columns}
+            columns = {group.name: group.columns for group in groups}
             header = identify(config, options, backbone, targets)
             path = workdir / LEDGER
             ledger = stack.enter_context(Ledger(path, {**header, "columns": columns}))
         cache_dir = pathlib.Path(options.cache_dir or workdir / "cache")
-        _Run(options, backbone, judges, cache_dir, ledger).all(targets)
+        _Run(options, backbone, groups, cache_dir, ledger).all(targets)
         if ledger is None:
             return None
         datasets = [target.source.name for target in targets]
@@ -87,34 +87,13 @@ def _open(options: Options, workdir: pathlib.Path) -> tuple[Backbone, list[Targe
     return backbone, targets
 
 
-def _judges(options: Options, backbone: Backbone) -> dict[int, Judge]:
-    """One judge for each shot, tried on shapes before the long work."""
-    for method in options.methods:
-        if method.needs != "features":
-            raise UserError(f"method {method.name} needs {method.needs}, not features")
-    image = jax.ShapeDtypeStruct((1, options.image_size, options.image_size, 3), "f4")
-    d = jax.eval_shape(backbone, image).shape[1]
-    judges = {}
-    for shot in options.shots:
-        spec = options.spec(shot)
-        judge = Judge(options.methods, options.settings, spec.support_size)
-        n = spec.support_size + spec.query_size
-        jax.eval_shape(
-            judge,
-            jax.ShapeDtypeStruct((n, d), np.float32),
-            jax.ShapeDtypeStruct((n,), np.int32),
-        )
-        judges[shot] = judge
-    return judges
-
-
 class _Run:
-    """The work of a run, data set by data set.
+    """The work of a run, group by group and data set by data set.
 
     Args:
       options: Of the run.
       backbone: The network.
-      judges: By shot.
+      groups: Its methods.
       cache_dir: For pixels and features.
       ledger: In the first process; None in others.
     """
@@ -123,65 +102,76 @@ class _Run:
         self,
         options: Options,
         backbone: Backbone,
-        judges: dict[int, Judge],
+        groups: list[Group],
         cache_dir: pathlib.Path,
         ledger: Ledger | None,
     ) -> None:
         self.options, self.backbone = options, backbone
-        self.judges, self.cache_dir, self.ledger = judges, cache_dir, ledger
+        self.groups, self.cache_dir, self.ledger = groups, cache_dir, ledger
         self.engine = Engine(chunk=options.chunk)
 
     def all(self, targets: list[Target]) -> None:
         """Compute what is not on record."""
-        missing = [self._missing(target) for target in targets]
-        total = len(targets) * len(self.options.shots) * self.options.episodes
-        left = sum(len(numbers) for each in missing for numbers in each.values())
-        if left < total:
-            _log.info("%d of %d episodes are on record", total - left, total)
-        shown = self.ledger is not None
-        with Progress(total, total - left, shown=shown) as progress:
-            for target, stages in zip(targets, missing, strict=True):
-                if stages:
-                    self._target(target, stages, progress)
+        missing = {
+            (group.name, target.source.name): self._missing(group, target)
+            for group in self.groups
+            for target in targets
+        }
+        total = len(missing) * len(self.options.shots) * self.options.episodes
+        left = collections.Counter[str]()
+        for (group_name, _), stages in missing.items():
+            left[group_name] += sum(map(len, stages.values()))
+        if left.total() < total:
+            done = total - left.total()
+            _log.info("%d of %d episodes are on record", done, total)
+        with Progress(total, left, shown=self.ledger is not None) as progress:
+            for group in self.groups:
+                for target in targets:
+                    if stages := missing[group.name, target.source.name]:
+                        self._target(group, target, stages, progress)
 
-    def _missing(self, target: Target) -> dict[Stage, range]:
+    def _missing(self, group: Group, target: Target) -> dict[Stage, range]:
         """The episodes of each stage that are not on record."""
         missing = {}
         for shot in self.options.shots:
-            stage = Stage(target.source.name, shot, FEATURES)
+            stage = Stage(target.source.name, shot, group.name)
             done = agreed(0 if self.ledger is None else self.ledger.done(stage))
             if done < self.options.episodes:
                 missing[stage] = range(done, self.options.episodes)
         return missing
 
     def _target(
-        self, target: Target, stages: dict[Stage, range], progress: Progress
+        self,
+        group: Group,
+        target: Target,
+        stages: dict[Stage, range],
+        progress: Progress,
     ) -> None:
-        """One data set: its features, then its episodes."""
+        """One data set: its pixels, features where they are needed, episodes."""
         pixels = features.decode(target.source, self.options, self.cache_dir)
         target = readable(target, pixels, self.options)
-        began = time.monotonic()
-        feat_nd = features.embed(pixels, self.backbone, self.options, self.cache_dir)
-        _log.info(
-            "%s: features of %d images in %.1f s",
-            *(pixels.name, len(feat_nd), time.monotonic() - began),
-        )
+
+        @functools.cache
+        def embed() -> Float32[np.ndarray, "n d"]:
+            return features.embed(pixels, self.backbone, self.options, self.cache_dir)
+
         for stage, episodes in stages.items():
-            self._stage(stage, episodes, feat_nd, target, progress)
+            work = group.open(stage.shot, target, pixels, embed)
+            self._stage(stage, group, work, episodes, progress)
 
     def _stage(
         self,
         stage: Stage,
+        group: Group,
+        work: Pass,
         episodes: range,
-        feat_nd: Float32[np.ndarray, "n d"],
-        target: Target,
         progress: Progress,
     ) -> None:
         """The episodes of one shot, block by block into the ledger."""
-        judge, sampler = self.judges[stage.shot], target.samplers[stage.shot]
-        shown = len(judge.methods) - 1
-        clock = _Clock(self.engine)
-        for block in self.engine.run(judge, feat_nd, sampler, episodes):
+        queries = self.options.spec(stage.shot).query_size
+        shown = group.columns.index(group.shown)
+        clock = _Clock(self.engine.programs)
+        for block in self.engine.run(work, episodes):
             if self.ledger is None:
                 continue
             self.ledger.append(stage, block.counts)
@@ -190,20 +180,20 @@ class _Run:
                 stage,
                 len(block.counts),
                 clock.lap(),
-                100 * right_e / sampler.spec.query_size,
-                judge.columns[shown],
+                100 * right_e / queries,
+                group.shown,
             )
 
 
 class _Clock:
     """Time between laps, without that of compilation."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._mark = engine, 0.0
+    def __init__(self, programs: Programs) -> None:
+        self._programs, self._mark = programs, 0.0
         self.lap()
 
     def lap(self) -> float:
         """Give the seconds since the last call."""
-        now = time.monotonic() - self._engine.seconds_compiling
+        now = time.monotonic() - self._programs.seconds
         seconds, self._mark = now - self._mark, now
         return seconds

@@ -1,7 +1,9 @@
 """One pass of the backbone over a data set."""
 
 import functools
+import logging
 import pathlib
+import time
 from typing import Any
 
 import jax
@@ -16,6 +18,8 @@ from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.errors import UserError
 from rdc_jax.evaluation.options import Options
 from rdc_jax.models.backbone import Backbone
+
+_log = logging.getLogger(__name__)
 
 _IMAGES_A_DEVICE = 64
 
@@ -47,7 +51,7 @@ def embed(
     Raises:
       UserError: Features are not finite.
     """
-    size = options.image_size
+    size, began = options.image_size, time.monotonic()
     mesh = Mesh(np.array(jax.local_devices()), ("image",))
     variables = jax.device_put(backbone.variables, NamedSharding(mesh, PartitionSpec()))
 
@@ -71,4 +75,8 @@ def embed(
             f"{len(features)} images of {pixels.name}: its weights are damaged; use "
             "another checkpoint"
         )
+    _log.info(
+        "%s: features of %d images in %.1f s",
+        *(pixels.name, len(features), time.monotonic() - began),
+    )
     return features

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int
 
 from rdc_jax.errors import UserError
 from rdc_jax.evaluation import diagnostics
-from rdc_jax.methods import Episode, Method, Settings
+from rdc_jax.methods import Episode, FeatureMethod, Settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,12 +17,12 @@ class Judge:
     The labels of queries are used here, and by no method: an ``Episode`` lacks them.
 
     Attributes:
-      methods: To be judged; all work on features.
+      methods: To be judged.
       settings: Of the methods.
       support_size: Support rows, which come first.
     """
 
-    methods: tuple[Method, ...]
+    methods: tuple[FeatureMethod, ...]
     settings: Settings
     support_size: int
 
@@ -51,7 +51,7 @@ class Judge:
             counts += diagnostics.count(feat_nd, labels_n, s, self.settings.rdc)
         return jnp.stack(counts).astype(jnp.int32)
 
-    def _answers(self, method: Method, episode: Episode) -> Int[Array, " q"]:
+    def _answers(self, method: FeatureMethod, episode: Episode) -> Int[Array, " q"]:
         dist_qc = method.classify(episode, self.settings)
         expected = (len(episode.query), self.settings.num_classes)
         if jnp.shape(dist_qc) != expected:

@@ -24,8 +24,9 @@ _log = logging.getLogger(__name__)
 
 _FORMAT = 1
 # What may differ when a run goes on: where things are (their content is held by
-# fingerprints) and how many episodes are computed at a time.
+# fingerprints), how many episodes are wanted, and how many are computed at a time.
 _FREE = {
+    "config.episodes",
     "config.data_dir",
     "config.cache_dir",
     "config.checkpoint",

@@ -11,7 +11,8 @@ from typing import Any
 from rdc_jax.core.params import RDCParams
 from rdc_jax.data.episodes import EpisodeSpec
 from rdc_jax.errors import UserError
-from rdc_jax.methods import Method, Settings, find, load_plugin
+from rdc_jax.methods import Method, Settings, find_variant, load_plugin
+from rdc_jax.training.finetune_options import FinetuneOptions
 from rdc_jax.training.options import at_least, numbers
 
 
@@ -41,6 +42,7 @@ class Options:
       seed: Of the tasks.
       chunk: Tasks at a time, over all devices; 0: by an estimate of the memory.
       rdc: Parameters of RDC.
+      finetune: How methods that need images train on a task.
     """
 
     title: str
@@ -63,6 +65,7 @@ class Options:
     seed: int
     chunk: int
     rdc: RDCParams
+    finetune: FinetuneOptions
 
     def __post_init__(self) -> None:
         at_least("image_size", self.image_size, 8)
@@ -83,7 +86,12 @@ class Options:
     @property
     def settings(self) -> Settings:
         """What methods are told."""
-        return Settings(num_classes=self.way, rdc=self.rdc)
+        return Settings(
+            num_classes=self.way,
+            rdc=self.rdc,
+            finetune=self.finetune,
+            image_size=self.image_size,
+        )
 
     def spec(self, shot: int) -> EpisodeSpec:
         """The shape of the tasks of one shot."""
@@ -108,12 +116,13 @@ class Options:
             datasets=words("datasets", values.pop("datasets")),
             plugins=loaded,
             methods=tuple(
-                find(name) for name in words("methods", values.pop("methods"))
+                find_variant(name) for name in words("methods", values.pop("methods"))
             ),
-            baseline=find(values.pop("baseline")).name,
+            baseline=find_variant(values.pop("baseline")).name,
             shots=tuple(dict.fromkeys(numbers("shots", values.pop("shots")))),
             dirichlet=values.pop("dirichlet") or None,
             rdc=_rdc_params(values.pop("rdc")),
+            finetune=FinetuneOptions.from_config(values.pop("finetune")),
             **values,
         )
 

@@ -1,8 +1,10 @@
 """What a person sees of a run: a bar on a terminal, lines in a log file."""
 
+import collections
 import logging
 import sys
 import time
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Num
@@ -23,14 +25,18 @@ class Progress:
     Time spent on anything but episodes (features, compiling) is not reckoned with.
 
     Args:
-      total: Episodes of the whole run.
-      done: Those on record before.
+      total: Episodes of the whole run, those of each group of methods counted.
+      left: Those of each group that are not on record.
       shown: False in processes that should stay silent.
     """
 
-    def __init__(self, total: int, done: int, *, shown: bool = True) -> None:
-        self._total, self._done = total, done
-        self._computed, self._seconds = 0, 0.0
+    def __init__(
+        self, total: int, left: Mapping[str, int], *, shown: bool = True
+    ) -> None:
+        done = total - sum(left.values())
+        self._total, self._done, self._left = total, done, {**left}
+        self._computed = collections.Counter[str]()
+        self._seconds: dict[str, float] = collections.defaultdict(float)
         self._shown = shown
         self._terminal = shown and sys.stderr.isatty()
         self._told = time.monotonic()
@@ -69,14 +75,13 @@ class Progress:
           method: Its name.
         """
         self._done += episodes
-        self._computed += episodes
-        self._seconds += seconds
-        rate = self._computed / max(self._seconds, 1e-9)
-        left = duration((self._total - self._done) / rate)
+        self._left[stage.group] -= episodes
+        self._computed[stage.group] += episodes
+        self._seconds[stage.group] += seconds
         mean, ci95 = statistics.mean(accuracy_e)
         text = (
             f"{stage.dataset} {stage.shot}-shot: {method} {mean:.2f} ± {ci95:.2f}, "
-            f"{rate:.0f} episodes/s, {left} left"
+            f"{self._rate(stage.group)}, {self._time_left()} left"
         )
         if self._terminal:
             self._bar.postfix[0] = text
@@ -84,6 +89,20 @@ class Progress:
         elif self._shown and time.monotonic() - self._told > _SECONDS_A_LINE:
             self._told = time.monotonic()
             _log.info("%d of %d episodes: %s", self._done, self._total, text)
+
+    def _rate(self, group: str) -> str:
+        rate = self._computed[group] / max(self._seconds[group], 1e-9)
+        return f"{rate:.0f} episodes/s" if rate >= 2 else f"{1 / rate:.1f} s an episode"
+
+    def _time_left(self) -> str:
+        """By the pace of each group; one that has not begun is only mentioned."""
+        seconds, unknown = 0.0, []
+        for group, left in self._left.items():
+            if self._computed[group]:
+                seconds += left * self._seconds[group] / self._computed[group]
+            elif left:
+                unknown.append(group)
+        return " + ".join([duration(seconds), *unknown])
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from rdc_jax.errors import UserError
-from rdc_jax.evaluation import diagnostics, statistics, table
+from rdc_jax.evaluation import diagnostics, statistics, table, training_curves
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 
@@ -50,14 +50,18 @@ def collect(
     See ``write`` for the arguments.
     """
     rows: list[dict[str, Any]] = []
+    curves: list[dict[str, Any]] = []
     neighbours: list[dict[str, Any]] = []
     warnings: list[str] = []
     for shot in options.shots:
         if any(method.calibrates for method in options.methods):
             warnings += diagnostics.task_warnings(options.rdc, shot, options.query)
         for dataset in datasets:
-            counts = _counts(ledger, dataset, shot)
+            counts = _counts(ledger, dataset, shot, options.episodes)
             rows += _method_rows(counts, options, dataset, shot)
+            found_curves, falls = training_curves.collect(counts, options, shot)
+            curves += [{"dataset": dataset, "shot": shot, **c} for c in found_curves]
+            warnings += [f"{dataset} {shot}-shot: {fall}" for fall in falls]
             if diagnostics.COLUMNS[0] in counts:
                 found = _neighbour_row(counts, options, shot)
                 neighbours.append({"dataset": dataset, "shot": shot, **found})
@@ -67,17 +71,26 @@ def collect(
         "title": options.title,
         "rows": rows,
         "averages": _averages(rows),
+        "curves": curves,
         "neighbours": neighbours,
         "warnings": warnings + diagnostics.gain_warnings(rows, options.baseline),
-        "provenance": ledger.header,
+        "provenance": _provenance(ledger, options),
     }
 
 
-def _counts(ledger: Ledger, dataset: str, shot: int) -> dict[str, Int[np.ndarray, "e"]]:
+def _provenance(ledger: Ledger, options: Options) -> dict[str, Any]:
+    """The ledger's header, which may have been begun for fewer or more episodes."""
+    config = {**ledger.header["config"], "episodes": options.episodes}
+    return {**ledger.header, "config": config}
+
+
+def _counts(
+    ledger: Ledger, dataset: str, shot: int, episodes: int
+) -> dict[str, Int[np.ndarray, "e"]]:
     """The columns of all groups of methods."""
     columns: dict[str, Int[np.ndarray, e]] = {}
     for group, names in ledger.header["columns"].items():
-        counts_em = ledger.counts(Stage(dataset, shot, group))
+        counts_em = ledger.counts(Stage(dataset, shot, group))[:episodes]
         columns |= dict(zip(names, counts_em.T, strict=True))
     return columns
 

@@ -16,7 +16,7 @@ def markdown(results: dict[str, Any]) -> str:
     parts = [_heading(results)]
     for shot in dict.fromkeys(row["shot"] for row in results["rows"]):
         parts += [f"## {shot}-shot", _accuracies(results, shot), _gains(results, shot)]
-        parts.append(_neighbours(results, shot))
+        parts += [_curves(results, shot), _neighbours(results, shot)]
     if results["warnings"]:
         parts.append("## Warnings")
         parts.append("\n".join(f"- {text}" for text in results["warnings"]))
@@ -95,6 +95,21 @@ def _gains(results: dict[str, Any], shot: int) -> str:
     ]
     text = f"Gains over {rows[0]['baseline']} on the same tasks:\n\n"
     return text + _table(["data set", "method", "gain", "wins", "losses"], lines)
+
+
+def _curves(results: dict[str, Any], shot: int) -> str:
+    """Accuracies along fine-tuning, where they were recorded."""
+    found = [curve for curve in results["curves"] if curve["shot"] == shot]
+    if not found:
+        return ""
+    steps = sorted({curve["step"] for curve in found})
+    lines: dict[tuple[str, str], dict[int, str]] = {}
+    for curve in found:
+        line = lines.setdefault((curve["dataset"], curve["method"]), {})
+        line[curve["step"]] = _cell(curve)
+    cells = [[*key, *(line.get(s, "") for s in steps)] for key, line in lines.items()]
+    titles = ["data set", "method", *(f"step {step}" for step in steps)]
+    return "Accuracy along fine-tuning:\n\n" + _table(titles, cells)
 
 
 def _neighbours(results: dict[str, Any], shot: int) -> str:

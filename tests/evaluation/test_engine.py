@@ -9,6 +9,7 @@ from evaluation.worlds import SPEC, make_features, make_judge, make_sampler
 
 from rdc_jax.errors import UserError
 from rdc_jax.evaluation.engine import Engine
+from rdc_jax.evaluation.feature_pass import FeaturePass
 
 EPISODES = 23
 
@@ -28,7 +29,7 @@ def cheap(world):
 def run(engine, world, episodes=range(EPISODES)):
     """All blocks in one array; checks that they follow one another."""
     counts, following = [], episodes.start
-    for block in engine.run(*world, episodes):
+    for block in engine.run(FeaturePass(*world), episodes):
         assert block.start == following
         following += len(block.counts)
         counts.append(block.counts)
@@ -80,39 +81,42 @@ def test_one_compilation_serves_data_sets_of_any_size(caplog):
         for per_class in (12, 15):
             feat_nd, labels_n = make_features(per_class=per_class)
             run(engine, (make_judge("npc"), feat_nd, make_sampler(labels_n)))
-    assert caplog.text.count("compiled for 8 episodes") == 1
-    assert engine.seconds_compiling > 0
+    assert caplog.text.count("compiled judge for 8 episodes") == 1
+    assert engine.programs.seconds > 0
 
 
 def test_chunks_are_even(cheap):
     engine = Engine(chunk=20, devices=jax.devices()[:1])
-    sizes = [len(block.counts) for block in engine.run(*cheap, range(EPISODES))]
+    blocks = engine.run(FeaturePass(*cheap), range(EPISODES))
+    sizes = [len(block.counts) for block in blocks]
     assert sizes == [12, 11]
 
 
-class SmallMemory(Engine):
-    """Has no memory for more than ``most`` episodes at a time."""
+class SmallMemory(FeaturePass):
+    """Has no memory for more than ``room`` episodes at a time."""
 
-    most = 5
+    room = 5
 
-    def _compile(self, judge, feat_emd, labels_em):
-        if len(feat_emd) > self.most:
+    def __call__(self, numbers, programs):
+        if len(numbers) > self.room:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-        return super()._compile(judge, feat_emd, labels_em)
+        return super().__call__(numbers, programs)
 
 
 def test_a_chunk_that_does_not_fit_is_halved_and_told(cheap, caplog):
-    engine = SmallMemory(chunk=16, devices=jax.devices()[:1])
-    np.testing.assert_array_equal(run(engine, cheap), run(Engine(), cheap))
+    engine = Engine(chunk=16, devices=jax.devices()[:1])
+    blocks = list(engine.run(SmallMemory(*cheap), range(EPISODES)))
+    counts = np.concatenate([block.counts for block in blocks])
+    np.testing.assert_array_equal(counts, run(Engine(), cheap))
     assert "a chunk of 12 episodes does not fit into memory" in caplog.text
     assert "going on with 3 at a time" in caplog.text
 
 
 def test_a_task_too_large_for_a_device_is_told(cheap):
-    engine = SmallMemory(chunk=2, devices=jax.devices()[:1])
-    engine.most = 0
+    engine, work = Engine(chunk=2, devices=jax.devices()[:1]), SmallMemory(*cheap)
+    work.room = 0
     with pytest.raises(UserError, match="one episode a device does not fit"):
-        run(engine, cheap)
+        list(engine.run(work, range(EPISODES)))
 
 
 def test_other_errors_of_the_device_are_not_hidden(cheap, monkeypatch):
@@ -121,6 +125,6 @@ def test_other_errors_of_the_device_are_not_hidden(cheap, monkeypatch):
     def fail(*unused):
         raise jax.errors.JaxRuntimeError("INTERNAL: broken")
 
-    monkeypatch.setattr(engine, "_compile", fail)
+    monkeypatch.setattr(FeaturePass, "__call__", fail)
     with pytest.raises(jax.errors.JaxRuntimeError, match="broken"):
         run(engine, cheap)

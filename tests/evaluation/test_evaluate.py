@@ -58,15 +58,19 @@ def test_a_torn_run_goes_on_to_the_same_bytes(config, tmp_path):
         assert content(tmp_path / "run") == whole
 
 
-def test_more_episodes_begin_with_the_fewer(config, tmp_path):
+def test_episodes_can_be_added_and_left_out(config, tmp_path):
     config.shots = "1"
-    ledgers = []
-    for episodes in (6, 10):
+    found, ledgers = {}, []
+    for episodes in (6, 10, 6):
         config.episodes = episodes
-        evaluate(config.to_dict(), tmp_path / str(episodes))
-        ledger = (tmp_path / str(episodes) / "ledger.jsonl").read_text()
-        ledgers.append([line.split(" ")[1] for line in ledger.splitlines()[1:]])
-    assert ledgers[1][:6] == ledgers[0]
+        found[episodes] = evaluate(config.to_dict(), tmp_path / "run")
+        assert found[episodes]["provenance"]["config"]["episodes"] == episodes
+        assert found[episodes]["rows"][0]["episodes"] == episodes
+        ledgers.append((tmp_path / "run/ledger.jsonl").read_bytes())
+    assert ledgers[1].startswith(ledgers[0]) and ledgers[2] == ledgers[1]
+    config.episodes = 10
+    fresh = evaluate(config.to_dict(), tmp_path / "fresh")
+    assert fresh["rows"] == found[10]["rows"]
 
 
 def test_another_config_is_refused_by_its_field(config, tmp_path):
@@ -125,9 +129,37 @@ def test_a_network_for_other_sizes_is_told(config, tmp_path, caplog):
     assert "trained on 16 px, config.image_size is 24" in caplog.text
 
 
+def test_methods_that_fine_tune_meet_the_same_tasks(config, tmp_path):
+    config.update(methods="npc_l2,rdc_ft", shots="1", episodes=9, chunk=0)
+    config.finetune.update(steps=4, record="0,2", learning_rate=1e-2)
+    found = evaluate(config.to_dict(), tmp_path / "run")
+    npc, tuned = found["rows"]
+    assert tuned["title"] == "RDC-FT" and tuned["episodes"] == 9
+    assert tuned["wins"] + tuned["losses"] > 0
+    curve = {c["step"]: c["accuracy"] for c in found["curves"]}
+    assert set(curve) == {0, 2, 4} and curve[4] == tuned["accuracy"]
+    assert "Accuracy along fine-tuning" in (tmp_path / "run/table.md").read_text()
+    # Before the first step, with the checkpoint's statistics, it is the baseline.
+    config.finetune.batch_norm = "running"
+    frozen = evaluate(config.to_dict(), tmp_path / "running")
+    assert frozen["curves"][0]["accuracy"] == pytest.approx(npc["accuracy"], abs=1e-9)
+
+
+def test_a_method_that_fine_tunes_goes_on_where_it_stopped(config, tmp_path):
+    config.update(methods="rdc_ft", shots="1", episodes=5, chunk=2)
+    config.finetune.update(steps=2, learning_rate=1e-2, augment=True)
+    evaluate(config.to_dict(), tmp_path / "run")
+    whole = content(tmp_path / "run")
+    lines = whole["ledger.jsonl"].splitlines(keepends=True)
+    (tmp_path / "run/ledger.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:20])
+    evaluate(config.to_dict(), tmp_path / "run")
+    assert content(tmp_path / "run") == whole
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
+        ("finetune.layers", "block9", "config.finetune.layers has 'block9'"),
         ("datasets", "photo", "unknown data set 'photo': did you mean photos"),
         ("datasets", "photos,{}/photos", "two data sets called 'photos'"),
         ("data_dir", "/nowhere", "data_dir /nowhere is not a folder"),
@@ -137,6 +169,8 @@ def test_a_network_for_other_sizes_is_told(config, tmp_path, caplog):
     ],
 )
 def test_mistakes_are_told_before_the_work(config, tmp_path, field, value, message):
+    if field.startswith("finetune"):
+        config.methods = "rdc_ft"
     if isinstance(value, str):
         value = value.format(config.data_dir)
     config.update_from_flattened_dict({field: value, "cache_dir": str(tmp_path / "c")})

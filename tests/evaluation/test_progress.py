@@ -13,7 +13,7 @@ ACCURACIES = np.array([40.0, 40.0, 60.0, 60.0])
 
 
 def tell(**options):
-    with progress.Progress(1000, 200, **options) as shown:
+    with progress.Progress(1000, {"features": 800}, **options) as shown:
         shown.advance(STAGE, 100, 2.0, ACCURACIES, "rdc")
 
 
@@ -44,6 +44,24 @@ def test_a_terminal_gets_a_bar(monkeypatch, capsys):
 @pytest.mark.parametrize("episodes", [1, 100])
 def test_time_on_anything_but_episodes_does_not_count(monkeypatch, caplog, episodes):
     monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0)
-    with caplog.at_level(logging.INFO, "rdc_jax"), progress.Progress(200, 0) as shown:
+    left = {"features": 200}
+    with (
+        caplog.at_level(logging.INFO, "rdc_jax"),
+        progress.Progress(200, left) as shown,
+    ):
         shown.advance(STAGE, episodes, 0.5 * episodes, ACCURACIES, "rdc")
     assert "2 episodes/s" in caplog.text
+
+
+def test_slow_methods_have_a_pace_of_their_own(monkeypatch, caplog):
+    monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0)
+    left = {"features": 100, "rdc_ft": 100}
+    with (
+        caplog.at_level(logging.INFO, "rdc_jax"),
+        progress.Progress(200, left) as shown,
+    ):
+        shown.advance(STAGE, 50, 5.0, ACCURACIES, "rdc")
+        shown.advance(STAGE, 50, 5.0, ACCURACIES, "rdc")
+        shown.advance(STAGE._replace(group="rdc_ft"), 1, 20.0, ACCURACIES, "rdc_ft")
+    assert "10 episodes/s, 5s + rdc_ft left" in caplog.messages[0]
+    assert "20.0 s an episode, 33m00s left" in caplog.messages[-1]

@@ -1,0 +1,113 @@
+"""Methods that share a pass over the episodes: all on features, one that trains."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float32
+
+from rdc_jax.data.pixels import PixelCache
+from rdc_jax.evaluation.engine import Pass
+from rdc_jax.evaluation.feature_pass import FeaturePass
+from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
+from rdc_jax.evaluation.judge import Judge
+from rdc_jax.evaluation.options import Options
+from rdc_jax.evaluation.targets import Target
+from rdc_jax.methods import FeatureMethod, ImageMethod
+from rdc_jax.models.backbone import Backbone
+from rdc_jax.models.functional import apply_fn
+
+FEATURES = "features"  # The group of all methods that need features.
+
+Embed = Callable[[], Float32[np.ndarray, "n d"]]
+
+
+class Group(NamedTuple):
+    """Methods whose counts are computed together.
+
+    Attributes:
+      name: ``features``, or the method's name.
+      columns: What is counted.
+      shown: The column that progress is told by.
+      open: From a shot, a target, its pixels and a way to get its features to a pass.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    shown: str
+    open: Callable[[int, Target, PixelCache, Embed], Pass]
+
+
+def make_groups(options: Options, backbone: Backbone) -> list[Group]:
+    """Group the methods of a run, each tried on shapes before the long work.
+
+    Args:
+      options: Of the run.
+      backbone: The network.
+
+    Returns:
+      Quick groups first.
+
+    Raises:
+      UserError: A method does not fit the network or the tasks.
+    """
+    groups = []
+    on_features = tuple(m for m in options.methods if isinstance(m, FeatureMethod))
+    if on_features:
+        groups.append(_feature_group(on_features, options, backbone))
+    for method in options.methods:
+        if isinstance(method, ImageMethod):
+            groups.append(_finetune_group(method, options, backbone))
+    return groups
+
+
+def _feature_group(
+    methods: tuple[FeatureMethod, ...], options: Options, backbone: Backbone
+) -> Group:
+    image = jax.ShapeDtypeStruct((1, options.image_size, options.image_size, 3), "f4")
+    d = jax.eval_shape(backbone, image).shape[1]
+    judges = {}
+    for shot in options.shots:
+        spec = options.spec(shot)
+        judges[shot] = Judge(methods, options.settings, spec.support_size)
+        n = spec.support_size + spec.query_size
+        shapes = (
+            jax.ShapeDtypeStruct((n, d), np.float32),
+            jax.ShapeDtypeStruct((n,), np.int32),
+        )
+        jax.eval_shape(judges[shot], *shapes)
+
+    def open_pass(shot: int, target: Target, pixels: PixelCache, embed: Embed) -> Pass:
+        del pixels
+        return FeaturePass(judges[shot], embed(), target.samplers[shot])
+
+    columns = next(iter(judges.values())).columns
+    return Group(FEATURES, columns, methods[-1].name, open_pass)
+
+
+def _finetune_group(method: ImageMethod, options: Options, backbone: Backbone) -> Group:
+    dtype = jnp.dtype(options.settings.finetune.dtype)
+    apply = apply_fn(backbone.model.clone(dtype=dtype))
+    finetuner = method.make(apply, options.settings)
+    steps = {
+        shot: Steps(method.name, finetuner, options.spec(shot).support_size)
+        for shot in options.shots
+    }
+    for shot, each in steps.items():
+        spec = options.spec(shot)
+        each.check(backbone.variables, spec.support_size + spec.query_size)
+
+    def open_pass(shot: int, target: Target, pixels: PixelCache, embed: Embed) -> Pass:
+        del embed
+        return FinetunePass(
+            steps[shot],
+            backbone.variables,
+            pixels.images,
+            target.samplers[shot],
+            seed=options.seed,
+        )
+
+    columns = next(iter(steps.values())).columns
+    return Group(method.name, columns, method.name, open_pass)
