@@ -22,7 +22,6 @@ from rdc_jax.methods.registry import (
 from rdc_jax.training.finetune import Apply, Finetuner
 from rdc_jax.training.finetune_options import FinetuneOptions
 
-
 _DEFAULTS = {"rdc": RDCParams(), "finetune": FinetuneOptions()}
 _OWNERS = {
     field.name: owner
@@ -55,26 +54,21 @@ def find_variant(text: str) -> Method:
     pairs = dict(_pair(text, part) for part in rest.removesuffix(")").split(";"))
     override = functools.partial(_override, text=text, pairs=tuple(pairs.items()))
     override(Settings(num_classes=2))  # So that mistakes are told now.
-    common = {
-        "name": text,
-        "title": f"{method.title} ({', '.join(f'{k}={v}' for k, v in pairs.items())})",
-        "transductive": method.transductive,
-        "calibrates": method.calibrates,
-    }
+    title = f"{method.title} ({', '.join(f'{k}={v}' for k, v in pairs.items())})"
     if isinstance(method, FeatureMethod):
         classify = method.classify
 
         def varied(episode: Episode, settings: Settings) -> Float[Array, "q c"]:
             return classify(episode, override(settings))
 
-        return FeatureMethod(classify=varied, **common)
+        return dataclasses.replace(method, name=text, title=title, classify=varied)
     assert isinstance(method, ImageMethod)
     make = method.make
 
     def varied_make(apply: Apply, settings: Settings) -> Finetuner:
         return make(apply, override(settings))
 
-    return ImageMethod(make=varied_make, **common)
+    return dataclasses.replace(method, name=text, title=title, make=varied_make)
 
 
 def _pair(text: str, part: str) -> tuple[str, str]:
