@@ -4,12 +4,16 @@
 
 Both run on the same features in one process, in turns. The NumPy version is the usual
 re-ranking code: vectorised distances, ``np.linalg.svd`` for the subspace, sets by
-loops over rows; NumPy's matrix products use all cores. ``--memory`` instead measures
-the peak memory of 10,000 episodes beyond their inputs.
+loops over rows; NumPy's matrix products use all cores. XLA's LAPACK is kept to one
+thread, as ``run_eval.py`` does and as ``OPENBLAS_NUM_THREADS=1`` would
+(``--lapack_threads`` leaves it alone). ``--devices=2`` shards over two CPU devices.
+``--memory`` instead measures the peak memory of 10,000 episodes beyond their inputs.
 """
 
 import argparse
+import contextlib
 import functools
+import os
 import pathlib
 import time
 
@@ -18,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rdc_jax
+from rdc_jax.threads import one_lapack_thread
 
 
 def make_features(episodes: int, n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -98,7 +103,12 @@ def jitted(chunk: int | None):
     def one(support, labels, query):
         return rdc_jax.rdc(support, labels, query, num_classes=5).class_distances
 
-    return jax.jit(rdc_jax.over_episodes(one, chunk))
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("episode",))
+    spec = jax.sharding.PartitionSpec("episode")
+    mapped = rdc_jax.over_episodes(one, chunk)
+    return jax.jit(
+        jax.shard_map(mapped, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+    )
 
 
 def compare(n: int, d: int, episodes: int, chunk: int | None, numpy_share: int) -> None:
@@ -186,11 +196,19 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, default=None)
     parser.add_argument("--numpy_episodes", type=int, default=8, help="in each turn")
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--lapack_threads", action="store_true", help="leave them")
+    parser.add_argument("--devices", type=int, default=1, help="CPU devices")
     args = parser.parse_args()
-    if args.memory:
-        return memory()
-    for n in (80, 100):
-        compare(n, 512, args.episodes, args.chunk, args.numpy_episodes)
+    jax.config.update("jax_num_cpu_devices", args.devices)
+    if args.devices > 1:
+        # XLA:CPU hangs where devices keep all threads of its pool waiting.
+        os.environ.setdefault("NPROC", str(2 * args.devices))
+    limit = contextlib.nullcontext() if args.lapack_threads else one_lapack_thread()
+    with limit:
+        if args.memory:
+            return memory()
+        for n in (80, 100):
+            compare(n, 512, args.episodes, args.chunk, args.numpy_episodes)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ import jax
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
-# What a chunk may take where the device does not tell how much memory it has (CPU),
-# and the share of it where it does.
-_BUDGET = 512 * 2**20
+# What a chunk may take where the device does not tell how much memory it has (a CPU,
+# where larger chunks leave the caches), and the share of it where it does.
+_BUDGET = 64 * 2**20
 _SHARE = 0.25
 
 
@@ -48,9 +48,19 @@ def over_episodes(
         episodes = _episodes(args)
         if size >= episodes:
             return jax.vmap(fn)(*args)
+        size = _even(size, episodes)
         return lax.map(lambda one: fn(*one), args, batch_size=size)
 
     return mapped
+
+
+def _even(size: int, episodes: int) -> int:
+    """A chunk that leaves no remainder, if there is one between half the size and it.
+
+    With a remainder, all inputs but the last few are copied.
+    """
+    sizes = range(size, size // 2, -1)
+    return next((even for even in sizes if episodes % even == 0), size)
 
 
 def chunk_size(fn: Callable[..., Any], *args: Any, budget: int | None = None) -> int:
@@ -59,7 +69,7 @@ def chunk_size(fn: Callable[..., Any], *args: Any, budget: int | None = None) ->
     Args:
       fn: A function of one episode.
       *args: Its arguments with a leading episode axis (arrays or shapes).
-      budget: Bytes; ``None``: a quarter of the device's memory, 512 MiB on CPU.
+      budget: Bytes; ``None``: a quarter of the device's memory, 64 MiB on CPU.
 
     Returns:
       At least 1, at most the number of episodes.
