@@ -3,6 +3,7 @@
 ``register`` adds a method of your own; see docs/evaluation.md.
 """
 
+from rdc_jax.methods import finetune as finetune
 from rdc_jax.methods import npc as npc
 from rdc_jax.methods import rdc as rdc
 from rdc_jax.methods import rdc_ft as rdc_ft

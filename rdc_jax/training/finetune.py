@@ -182,6 +182,8 @@ class Finetuner:
 
     def _trainable(self, params: PyTree) -> PyTree:
         layers = self.options.layers or tuple(params)
+        if layers == ("none",):
+            return {}
         for name in layers:
             if name not in params:
                 raise UserError(

@@ -30,7 +30,8 @@ class FinetuneOptions:
       batch_norm: Statistics that normalise: of the task's ``batch``; the checkpoint's
         ``running`` ones; or ``updated``: of the batch while training, then the running
         ones as training has updated them.
-      layers: Top-level modules that train, as in ``("block3", "block4")``; none: all.
+      layers: Top-level modules that train, as in ``("block3", "block4")``; empty: all
+        of them; ``("none",)``: only what the objective adds.
       augment: Each step sees the images through the random train transform.
       dtype: Of the network's computation: ``float32`` or ``bfloat16``.
       record: Steps after which the accuracy is noted too.

@@ -95,6 +95,20 @@ def test_a_cpu_takes_one_task_a_device_and_others_what_fits(images, variables):
     assert many == pytest.approx(4 * few, rel=0.5)
 
 
+@pytest.mark.parametrize(
+    "name", ["finetune", "finetune_linear", "npc_l2_da", "rdc_da", "rdc_ft_original"]
+)
+def test_every_method_that_trains_can_be_evaluated(images, variables, name):
+    pixels, labels_n = images
+    finetuner = methods.find(name).make(apply_fn(NETWORK), SETTINGS)
+    steps = Steps(name, finetuner, SPEC.support_size)
+    sampler = make_sampler(labels_n, spec=SPEC)
+    work = FinetunePass(steps, variables, pixels, sampler, seed=0)
+    (block,) = Engine(chunk=4, devices=jax.devices()[:1]).run(work, range(4))
+    assert block.counts.shape == (4, 2)
+    assert 0 < block.counts.mean() <= SPEC.query_size
+
+
 @pytest.mark.parametrize("name", ["rdc_ft", "rdc_ft_mse"])
 def test_a_step_over_tasks_lowers_for_accelerators(name):
     model = models.create("resnet10", conv="xla")

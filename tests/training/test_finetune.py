@@ -18,6 +18,7 @@ from rdc_jax.models.functional import apply_fn
 from rdc_jax.training.calibration import CalibrationObjective
 from rdc_jax.training.finetune import Finetuner, Task
 from rdc_jax.training.finetune_options import FinetuneOptions
+from rdc_jax.training.supervised import SupervisedObjective
 
 WAY, SHOT, QUERY = 3, 2, 4
 PARAMS = rdc_jax.RDCParams(k=4, k2=3, dim=4)
@@ -185,6 +186,38 @@ def test_only_the_named_layers_train(variables, task):
     state = train(make(layers=("dense",)), variables, task)[-1]
     assert set(state.params["network"]) == {"dense"}
     assert not same(state.params["network"]["dense"], variables["params"]["dense"])
+
+
+def test_a_head_alone_is_softmax_regression_on_the_supports(variables, task):
+    options = FinetuneOptions(
+        steps=60,
+        learning_rate=0.5,
+        layers=("none",),
+        batch_norm="running",
+        optimiser="sgd",
+    )
+    head = Finetuner(apply_fn(NETWORK), SupervisedObjective(WAY), options, tiny.SIZE)
+    state = train(head, variables, task, options.steps)[-1]
+    assert state.params["network"] == {}
+    feat_nd = np.asarray(head.features(variables, state, task))
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    s = len(task.support)
+    labels_s = np.asarray(task.support_labels)
+    # Both separate the supports; the answers on the queries mostly agree.
+    expected = sklearn.LogisticRegression(C=1e3, max_iter=5000).fit(
+        feat_nd[:s], labels_s
+    )
+    answers_q = np.argmin(head.classify(variables, state, task), axis=1)
+    assert np.mean(answers_q == expected.predict(feat_nd[s:])) > 0.8
+
+
+def test_the_labelled_baseline_sees_no_query(variables, task):
+    options = FinetuneOptions(learning_rate=1e-2, augment=True)
+    tuner = Finetuner(apply_fn(NETWORK), SupervisedObjective(WAY), options, tiny.SIZE)
+    other = task._replace(query=255 - task.query)
+    states = [train(tuner, variables, each)[-1] for each in (task, other)]
+    assert same(states[0].params, states[1].params)
+    assert not same(states[0].params["network"], variables["params"])
 
 
 def test_unknown_layers_are_told(variables, task):
