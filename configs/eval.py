@@ -8,6 +8,8 @@ Every field can be set on the command line: ``--config.episodes=600``.
 """
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import ml_collections
 
@@ -39,6 +41,21 @@ def get_config(arg: str = "demo") -> ml_collections.ConfigDict:
     return config.lock()
 
 
+def variation(arg: str, fields: Mapping[str, Any]) -> ml_collections.ConfigDict:
+    """Make the config of a variant with some fields changed.
+
+    Args:
+      arg: One of ``VARIANTS``.
+      fields: By name, with dots: ``{"rdc.k": 6}``.
+
+    Returns:
+      The config, locked.
+    """
+    config = get_config(arg)
+    config.update_from_flattened_dict(dict(fields))
+    return config
+
+
 def _paper() -> ml_collections.ConfigDict:
     """The paper's: 2,000 tasks of eight domains, 5-way, 15 queries a class."""
     return ml_collections.ConfigDict(
@@ -58,6 +75,7 @@ def _paper() -> ml_collections.ConfigDict:
             "methods": "npc,npc_l2,rdc_original,rdc",
             "baseline": "npc_l2",
             "plugins": "",  # Python files that register methods of your own.
+            "systems": False,  # Show other systems' published rows (Table 2) as well.
             "rdc": dataclasses.asdict(rdc_jax.RDCParams()),
             "finetune": _finetune(),  # Of methods that train on each task: rdc_ft, ...
             # Tasks.

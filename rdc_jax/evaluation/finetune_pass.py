@@ -55,8 +55,17 @@ class Steps:
         Raises:
           UserError: The finetuner does not fit the network.
         """
-        shapes = _shapes(images, (resize_size(self._finetuner.image_size),) * 2 + (3,))
-        jax.eval_shape(self.train, variables, *shapes)
+        side = resize_size(self._finetuner.image_size)
+        shapes = _shapes(images, (side, side, 3))
+
+        def one_step(
+            variables: PyTree, images: Array, labels: Array, key: Array
+        ) -> Int[Array, ""]:
+            state = self.begin(variables, images, labels, key)
+            state = self.step(variables, state, images, labels, key, 0)
+            return self.count(variables, state, images, labels, key)
+
+        jax.eval_shape(one_step, variables, *shapes)
 
     def begin(self, variables: PyTree, *task: Array) -> State:
         """State before the first step."""

@@ -26,6 +26,8 @@ _FORMAT = 1
 # What may differ when a run goes on: where things are (their content is held by
 # fingerprints), how many episodes are wanted, and how many are computed at a time.
 _FREE = {
+    "config.systems",
+    "config.title",
     "config.episodes",
     "config.data_dir",
     "config.cache_dir",

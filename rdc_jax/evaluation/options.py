@@ -34,6 +34,7 @@ class Options:
       methods: What to evaluate.
       baseline: Name of the method that others are compared with.
       plugins: Python files with methods of the user's own.
+      systems: Whether tables show other systems' published rows.
       way: Classes of a task.
       shots: Labelled images a class, one set of tasks each.
       query: Images to classify a class.
@@ -57,6 +58,7 @@ class Options:
     methods: tuple[Method, ...]
     baseline: str
     plugins: tuple[pathlib.Path, ...]
+    systems: bool
     way: int
     shots: tuple[int, ...]
     query: int

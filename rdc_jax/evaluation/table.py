@@ -52,6 +52,8 @@ def _accuracies(results: dict[str, Any], shot: int) -> str:
         lines.append([title, *cells, f"{average[method]:.2f}"])
         if results["provenance"]["config"]["way"] == 5:  # As in the paper.
             lines += _published_line(title, method, shot, datasets)
+    if results["provenance"]["config"]["systems"]:
+        lines += _system_lines(shot, datasets)
     return _table(["method", *datasets, "average"], lines)
 
 
@@ -72,6 +74,21 @@ def _published_line(
     cells.append(f"{averages[0]['accuracy']:.2f}" if whole else "")
     italics = [f"*{cell}*" if cell else "" for cell in cells]
     return [[f"*{title} ({content['label']})*", *italics]]
+
+
+def _system_lines(shot: int, datasets: Sequence[str]) -> list[list[str]]:
+    """Other systems' published rows, where they have any of the data sets."""
+    found: dict[str, dict[str, str]] = {}
+    for row in published()["systems"]:
+        if row["shot"] == shot:
+            found.setdefault(row["title"], {})[row["dataset"]] = _cell(row)
+    lines = []
+    for title, cells in found.items():
+        if cells.keys() & set(datasets):
+            texts = [cells.get(dataset, "") for dataset in (*datasets, "")]
+            label = f"*{title} ({published()['label']})*"
+            lines.append([label, *(f"*{text}*" if text else "" for text in texts)])
+    return lines
 
 
 def _cell(row: dict[str, Any]) -> str:

@@ -1,0 +1,17 @@
+"""Figure 4: a task before and after RDC-FT, t-SNE and ranking lists in the report.
+
+``--config=configs/paper/figure4.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+"""
+
+import ml_collections
+
+from configs import eval as evaluation
+
+
+def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
+    """Make the config of a variant of ``configs/eval.py``."""
+    fields = {
+        "title": "Figure 4: a task before and after RDC-FT",
+        "methods": "npc_l2,rdc,rdc_ft",
+    }
+    return evaluation.variation(arg, fields)

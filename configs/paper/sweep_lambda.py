@@ -1,0 +1,20 @@
+"""Appendix: the weight of plain against Jaccard distances.
+
+``--config=configs/paper/sweep_lambda.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+"""
+
+import ml_collections
+
+from configs import eval as evaluation
+
+VALUES = (0.1, 0.3, 0.5, 0.7, 0.9)
+METHODS = ["npc_l2", *(f"rdc_original(lam={value})" for value in VALUES)]
+
+
+def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
+    """Make the config of a variant of ``configs/eval.py``."""
+    fields = {
+        "title": "Sensitivity to lambda",
+        "methods": ",".join(METHODS),
+    }
+    return evaluation.variation(arg, fields)

@@ -1,0 +1,18 @@
+"""Table 5: RDC on a network fine-tuned with data augmentation.
+
+``--config=configs/paper/table5.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+"""
+
+import ml_collections
+
+from configs import eval as evaluation
+
+
+def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
+    """Make the config of a variant of ``configs/eval.py``."""
+    fields = {
+        "title": "Table 5: with data augmentation",
+        "methods": "npc_l2,npc_l2_da,rdc_da",
+        "baseline": "npc_l2_da",
+    }
+    return evaluation.variation(arg, fields)
