@@ -1,6 +1,6 @@
 """Figure 3: the losses of RDC-FT.
 
-``--config=configs/paper/figure3.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/figure3.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

@@ -1,6 +1,6 @@
 """Figure 4: a task before and after RDC-FT, t-SNE and ranking lists in the report.
 
-``--config=configs/paper/figure4.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/figure4.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

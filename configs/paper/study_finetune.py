@@ -1,6 +1,6 @@
 """The readings of RDC-FT that the paper leaves open, with accuracy along the steps.
 
-``--config=configs/paper/study_finetune.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/study_finetune.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

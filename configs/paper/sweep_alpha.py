@@ -1,6 +1,6 @@
 """Appendix: the attention on neighbours in RDC-FT.
 
-``--config=configs/paper/sweep_alpha.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/sweep_alpha.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

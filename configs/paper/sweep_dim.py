@@ -1,6 +1,6 @@
 """Appendix: dimensions of the subspace, by each reading of the kernel input.
 
-``--config=configs/paper/sweep_dim.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/sweep_dim.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

@@ -1,6 +1,6 @@
 """Appendix: the weight of plain against Jaccard distances.
 
-``--config=configs/paper/sweep_lambda.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/sweep_lambda.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

@@ -1,6 +1,6 @@
 """Table 1: RDC beside the baselines that train nothing on a task.
 
-``--config=configs/paper/table1.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/table1.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

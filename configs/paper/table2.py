@@ -1,6 +1,6 @@
 """Table 2: RDC-FT beside fine-tuning on the labelled images and other systems.
 
-``--config=configs/paper/table2.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/table2.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

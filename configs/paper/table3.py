@@ -1,6 +1,6 @@
 """Table 3: what the subspace and fine-tuning each add.
 
-``--config=configs/paper/table3.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/table3.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

@@ -1,6 +1,6 @@
 """Table 4: kernels of the subspace, for nearest prototypes and for RDC.
 
-``--config=configs/paper/table4.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/table4.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

@@ -1,6 +1,6 @@
 """Table 5: RDC on a network fine-tuned with data augmentation.
 
-``--config=configs/paper/table5.py[:paper|:reduced]`` of run_eval.py; see docs/paper.md.
+``--config=configs/paper/table5.py[:paper|:reduced]``; see docs/paper.md.
 """
 
 import ml_collections

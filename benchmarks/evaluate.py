@@ -1,0 +1,167 @@
+"""Evaluation end to end: RDC over cached features, RDC-FT beside PyTorch.
+
+    python benchmarks/evaluate.py rdc [--episodes=2000] [--devices=2]
+    python benchmarks/evaluate.py finetune [--tasks=2] [--steps=20]
+
+``rdc`` runs the evaluation program's engine over features that are there already, with
+NPC, RDC and the diagnostics, ledger included. ``finetune`` trains ResNet10 on tasks of
+80 images of 84 pixels, and lets a plain PyTorch RDC-FT do the same in turns: channels
+last, targets by NumPy as in ``benchmarks/core.py``; it needs torch.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+import jax
+import numpy as np
+
+from rdc_jax import methods, models
+from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.evaluation.engine import Engine
+from rdc_jax.evaluation.feature_pass import FeaturePass
+from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
+from rdc_jax.evaluation.judge import Judge
+from rdc_jax.evaluation.ledger import Ledger, Stage
+from rdc_jax.models.functional import apply_fn
+from rdc_jax.threads import one_lapack_thread
+from rdc_jax.training.finetune_options import FinetuneOptions
+
+SPEC = EpisodeSpec(way=5, shot=1, query=15)
+SIZE = 84
+
+
+def rdc(episodes: int) -> None:
+    """Episodes a second from features to the ledger, compilation apart."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(20), 60).astype(np.int32)
+    centre = rng.standard_normal((20, 512), np.float32)
+    noise = rng.standard_normal((len(labels), 512), np.float32)
+    features = np.maximum(centre[labels] + 1.5 * noise - 0.5, 0)
+    names = ("npc", "npc_l2", "rdc_original", "rdc")
+    judge = Judge(
+        tuple(methods.find(name) for name in names),
+        methods.Settings(num_classes=5),
+        SPEC.support_size,
+    )
+    sampler = EpisodeSampler(labels, SPEC, seed=0, dataset="benchmark")
+    engine, work = Engine(), FeaturePass(judge, features, sampler)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "ledger.jsonl"
+        with Ledger(path, {"columns": judge.columns}) as ledger:
+            start = time.perf_counter()
+            for block in engine.run(work, range(episodes)):
+                ledger.append(Stage("benchmark", 1, "features"), block.counts)
+            seconds = time.perf_counter() - start - engine.programs.seconds
+    print(
+        f"{', '.join(names)} and diagnostics: {episodes} episodes at "
+        f"{episodes / seconds:.0f}/s; compiled in {engine.programs.seconds:.1f} s"
+    )
+
+
+def finetune(tasks: int, steps: int) -> None:
+    """Seconds a task of RDC-FT, ours and PyTorch's in turns."""
+    rng = np.random.default_rng(0)
+    side = SIZE * 96 // 84
+    images = rng.integers(0, 256, (200, side, side, 3), np.uint8)
+    labels = np.repeat(np.arange(10), 20).astype(np.int32)
+    sampler = EpisodeSampler(labels, SPEC, seed=0, dataset="benchmark")
+    ours = _ours(images, sampler, steps)
+    theirs = _theirs(images, sampler, steps)
+    ours(0)  # Compiles.
+    pairs = [(_timed(ours, task), _timed(theirs, task)) for task in range(tasks)]
+    for mine, other in pairs:
+        print(
+            f"rdc_jax {mine:.1f} s a task, PyTorch {other:.1f} s: {other / mine:.2f}x"
+        )
+    print(f"median ratio {np.median([other / mine for mine, other in pairs]):.2f}x")
+
+
+def _ours(images: np.ndarray, sampler: EpisodeSampler, steps: int):
+    model = models.create("resnet10")
+    blank = np.zeros((1, SIZE, SIZE, 3), np.float32)
+    variables = jax.jit(model.init)(jax.random.key(0), blank)
+    settings = methods.Settings(
+        num_classes=5, image_size=SIZE, finetune=FinetuneOptions(steps=steps)
+    )
+    finetuner = methods.find("rdc_ft").make(apply_fn(model), settings)
+    functions = Steps("rdc_ft", finetuner, SPEC.support_size)
+    work = FinetunePass(functions, variables, images, sampler, seed=0)
+    engine = Engine()
+    return lambda task: list(engine.run(work, range(task, task + 1)))
+
+
+def _theirs(images: np.ndarray, sampler: EpisodeSampler, steps: int):
+    import torch
+    from core import numpy_rerank
+    from torch.nn.functional import log_softmax, normalize
+
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
+    from models.torch_reference import Feature
+
+    mean = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
+    std = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
+    margin = (images.shape[1] - SIZE) // 2
+
+    def target_of(feat: np.ndarray, labels: np.ndarray):
+        z = feat / np.linalg.norm(feat, axis=1, keepdims=True)
+        z = z - z.mean(axis=0)
+        u, _, _ = np.linalg.svd(np.tanh(z.T @ z))
+        both = [numpy_rerank(f, labels, 10, 8) for f in (feat, z @ u[:, :64])]
+        return torch.from_numpy((both[0] + both[1]) / 2).float()
+
+    def train(task: int) -> None:
+        drawn = sampler(range(task, task + 1))
+        labels = drawn.labels[0][: SPEC.support_size]
+        x = torch.from_numpy(images[drawn.indices[0]]).permute(0, 3, 1, 2) / 255
+        x = ((x - mean) / std)[:, :, margin : margin + SIZE, margin : margin + SIZE]
+        x = x.contiguous(memory_format=torch.channels_last)
+        network = Feature().to(memory_format=torch.channels_last).train()
+        adam = torch.optim.Adam(network.parameters(), lr=1e-3)
+        off = ~torch.eye(len(x), dtype=torch.bool)
+        for _ in range(steps):
+            feat = network(x)
+            goal = target_of(feat.detach().numpy(), labels)
+            unit = normalize(feat)
+            dist = (2 - 2 * unit @ unit.T).clamp_min(1e-12).sqrt()
+            log_p, log_q = (
+                log_softmax(torch.where(off, -d / 3.0, -torch.inf), dim=1)[off]
+                for d in (goal, dist)
+            )
+            loss = 9 * (log_p.exp() * (log_p - log_q)).sum() / len(x)
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+
+    return train
+
+
+def _timed(fn, task: int) -> float:
+    start = time.perf_counter()
+    fn(task)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("rdc", "finetune"))
+    parser.add_argument("--episodes", type=int, default=2000)
+    parser.add_argument("--devices", type=int, default=1, help="CPU devices (rdc)")
+    parser.add_argument("--tasks", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=20)
+    args = parser.parse_args()
+    jax.config.update("jax_num_cpu_devices", args.devices)
+    if args.devices > 1:
+        os.environ.setdefault("NPROC", str(2 * args.devices))
+    with one_lapack_thread():
+        if args.what == "rdc":
+            return rdc(args.episodes)
+        finetune(args.tasks, args.steps)
+
+
+if __name__ == "__main__":
+    main()
