@@ -13,7 +13,6 @@ thread, as ``run_eval.py`` does and as ``OPENBLAS_NUM_THREADS=1`` would
 import argparse
 import contextlib
 import functools
-import os
 import pathlib
 import time
 
@@ -200,9 +199,6 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=1, help="CPU devices")
     args = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", args.devices)
-    if args.devices > 1:
-        # XLA:CPU hangs where devices keep all threads of its pool waiting.
-        os.environ.setdefault("NPROC", str(2 * args.devices))
     limit = contextlib.nullcontext() if args.lapack_threads else one_lapack_thread()
     with limit:
         if args.memory:

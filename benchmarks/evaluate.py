@@ -10,7 +10,6 @@ last, targets by NumPy as in ``benchmarks/core.py``; it needs torch.
 """
 
 import argparse
-import os
 import pathlib
 import sys
 import tempfile
@@ -155,8 +154,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20)
     args = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", args.devices)
-    if args.devices > 1:
-        os.environ.setdefault("NPROC", str(2 * args.devices))
     with one_lapack_thread():
         if args.what == "rdc":
             return rdc(args.episodes)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from rdc_jax.core import decompositions
 from rdc_jax.core.distances import squared_distances
 
 _HIGHEST = lax.Precision.HIGHEST
@@ -66,7 +67,7 @@ def kernel_pca(
     mean_n = kernel_nn.sum(axis=1) / count
     centred_nn = kernel_nn - mean_n[:, None] - mean_n[None, :] + mean_n.sum() / count
     centred_nn = jnp.where(valid_nn, centred_nn, 0)
-    value_n, vector_nn = jnp.linalg.eigh(lax.stop_gradient(centred_nn))
+    value_n, vector_nn = decompositions.eigh(lax.stop_gradient(centred_nn))
     value_p, order_p = lax.top_k(value_n, min(dim, value_n.shape[0]))
     # Relative to the largest, what is left of a zero eigenvalue is rounding.
     floor = 16 * jnp.finfo(value_n.dtype).eps * jnp.maximum(value_p[0], 0)

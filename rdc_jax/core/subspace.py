@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from rdc_jax.core import decompositions
 from rdc_jax.core.params import RDCParams, Solver
 
 _HIGHEST = lax.Precision.HIGHEST
@@ -58,7 +59,7 @@ def tanh_subspace(
     constant_nd = lax.stop_gradient(feat_nd)
     kernel_dd = tanh_kernel(constant_nd)
     if solver == "exact":
-        value_d, vector_dd = jnp.linalg.eigh(kernel_dd)
+        value_d, vector_dd = decompositions.eigh(kernel_dd)
         basis_dp = _leading(value_d, vector_dd, dim)[1]
     else:
         basis_dp = _iterate(kernel_dd, _start_block(constant_nd, valid_n, dim), dim)
@@ -129,10 +130,10 @@ def _orthonormalise(block_db: Float[Array, "d b"]) -> Float[Array, "d b"]:
     size = jnp.minimum(jnp.trace(gram_bb), jnp.diagonal(gram_bb).max())
     shift = 8 * jnp.finfo(gram_bb.dtype).eps * size
     shift = jnp.where(shift > 0, shift, 1)
-    factor_bb = jnp.linalg.cholesky(gram_bb + shift * jnp.eye(width, dtype=shift.dtype))
-    return lax.linalg.triangular_solve(
-        factor_bb, block_db, left_side=False, lower=True, transpose_a=True
+    factor_bb = decompositions.cholesky(
+        gram_bb + shift * jnp.eye(width, dtype=shift.dtype)
     )
+    return decompositions.solve_factor(factor_bb, block_db)
 
 
 class _Progress(NamedTuple):
@@ -158,7 +159,7 @@ def _iterate(
         block_db = _orthonormalise(_orthonormalise(state.image))
         image_db = apply(block_db)
         small_bb = jnp.einsum("db,dc->bc", block_db, image_db, precision=_HIGHEST)
-        value_b, vector_bb = jnp.linalg.eigh(small_bb)
+        value_b, vector_bb = decompositions.eigh(small_bb)
         value_p, ritz_bp = _leading(value_b, vector_bb, dim)
         basis_dp, moved_dp = (
             jnp.einsum("db,bp->dp", x_db, ritz_bp, precision=_HIGHEST)
