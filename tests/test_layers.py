@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent / "rdc_jax"
 ALLOWED = {
     "errors": set(),
     "fingerprint": set(),
+    "threads": set(),
     "core": {"errors"},
     "flags": {"errors"},
     "data": {"errors", "fingerprint", "core"},
@@ -18,11 +19,11 @@ ALLOWED = {
     "training": {"errors", "fingerprint", "core", "data", "models"},
     "methods": {"errors", "core", "training"},
     "evaluation": {
-        *("errors", "fingerprint", "core"),
+        *("errors", "fingerprint", "threads", "core"),
         *("data", "models", "training", "methods"),
     },
     "reporting": {"errors", "fingerprint", "core", "methods", "evaluation"},
-    "predict": {"errors", "fingerprint", "core", "data", "models"},
+    "predict": {"errors", "fingerprint", "threads", "core", "data", "models"},
 }
 FILES = [
     *sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT),

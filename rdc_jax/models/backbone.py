@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from rdc_jax import fingerprint
-from rdc_jax.models import create, torch_format
+from rdc_jax.models import create, torch_format, weights
 from rdc_jax.models.checkpoints import load_variables
 
 
@@ -53,7 +53,8 @@ def load_backbone(
 
     Args:
       path: A work directory of ``run_pretrain.py``, its ``checkpoints``, one step of
-        it, or a torch file of the field (``399.tar``).
+        it, a torch file of the field (``399.tar``), or a ``.safetensors`` file of
+        ``rdc_jax.models.weights``.
       dtype: Of the computation.
       conv: See ``rdc_jax.models.create``.
 
@@ -72,7 +73,7 @@ def load_backbone(
 def read_checkpoint(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read variables and metadata from an orbax directory or a torch file.
+    """Read variables and metadata from an orbax directory or a file.
 
     Args:
       path: As in ``load_backbone``.
@@ -85,5 +86,6 @@ def read_checkpoint(
       UserError: There is no readable checkpoint.
     """
     if pathlib.Path(path).is_file():
-        return torch_format.read(path)
+        is_ours = pathlib.Path(path).suffix == weights.SUFFIX
+        return weights.read(path) if is_ours else torch_format.read(path)
     return load_variables(pathlib.Path(path))

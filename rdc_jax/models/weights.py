@@ -1,0 +1,138 @@
+"""Backbones as one small file: safetensors, kernels in bfloat16.
+
+    python -m rdc_jax.models.weights CHECKPOINT OUT.safetensors [--image_size=84]
+
+Half of the float32 weights, read without torch and orbax, and
+without running code from it. The header says which network it is.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import safetensors
+from flax import traverse_util
+from safetensors.numpy import save_file
+
+from rdc_jax.errors import UserError, guard
+
+SUFFIX = ".safetensors"
+# The weights that come with the package, beside this file.
+PACKAGED = pathlib.Path(__file__).with_name(f"resnet10_miniimagenet84{SUFFIX}")
+
+_FORMAT = "rdc_jax backbone 1"
+_KEPT = ("arch", "image_size", "step", "epoch", "score")
+
+
+def packaged() -> pathlib.Path:
+    """Give the weights that come with the package.
+
+    Raises:
+      UserError: This copy of the package has none.
+    """
+    if not PACKAGED.is_file():
+        raise UserError(
+            f"this copy of rdc_jax has no {PACKAGED.name}: give a checkpoint, such as "
+            "--checkpoint with a work directory of run_pretrain.py or a 399.tar"
+        )
+    return PACKAGED
+
+
+def write(
+    path: str | os.PathLike[str],
+    variables: dict[str, Any],
+    metadata: dict[str, Any],
+) -> None:
+    """Write a backbone; a head is left out.
+
+    Kernels are rounded to bfloat16. Vectors (batch-norm scales and statistics) stay in
+    float32: they are a thousandth of the file, and rounding them would shift features
+    by more than rounding all kernels does.
+
+    Args:
+      path: The file; it appears whole or not at all.
+      variables: ``params`` and ``batch_stats``, each with a ``backbone``, as
+        ``rdc_jax.models.backbone.read_checkpoint`` gives them.
+      metadata: At least ``arch``; what else is worth keeping is kept.
+
+    Raises:
+      UserError: The file cannot be written.
+    """
+    path = pathlib.Path(path)
+    inner = {part: tree["backbone"] for part, tree in variables.items()}
+    tensors = {
+        name: np.ascontiguousarray(leaf, jnp.bfloat16 if np.ndim(leaf) > 1 else None)
+        for name, leaf in traverse_util.flatten_dict(inner, sep=".").items()
+    }
+    kept = {name: metadata[name] for name in _KEPT if metadata.get(name) is not None}
+    header = {"format": _FORMAT, "metadata": json.dumps(kept)}
+    scratch = path.with_name(f".{path.name}.part")
+    try:
+        save_file(tensors, scratch, metadata=header)
+        os.replace(scratch, path)
+    except (OSError, safetensors.SafetensorError) as error:
+        scratch.unlink(missing_ok=True)
+        raise UserError(f"cannot write {path}: {error}") from error
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a backbone.
+
+    Args:
+      path: A file of ``write``.
+
+    Returns:
+      Variables in float32, each part with a ``backbone``; and metadata with at least
+      ``arch``.
+
+    Raises:
+      UserError: It is no such file.
+    """
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            header = file.metadata() or {}
+            flat = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, safetensors.SafetensorError) as error:
+        raise UserError(f"{path} cannot be read: {error}; copy it again") from error
+    if header.get("format") != _FORMAT:
+        raise UserError(
+            f"{path} is no backbone of rdc_jax: write one with "
+            "`python -m rdc_jax.models.weights CHECKPOINT OUT`"
+        )
+    whole = {name: leaf.astype(np.float32) for name, leaf in flat.items()}
+    inner = traverse_util.unflatten_dict(whole, sep=".")
+    variables = {part: {"backbone": tree} for part, tree in inner.items()}
+    return variables, json.loads(header["metadata"])
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Convert a checkpoint on the command line."""
+    from rdc_jax.models.backbone import read_checkpoint  # it knows this module
+
+    parser = argparse.ArgumentParser(
+        prog="python -m rdc_jax.models.weights",
+        description="Write the backbone of a checkpoint as one small file.",
+    )
+    parser.add_argument("checkpoint", help="a work directory, or a torch file")
+    parser.add_argument("out", help=f"the file to write, *{SUFFIX}")
+    parser.add_argument(
+        "--image_size", type=int, help="pixels it was trained at, if it does not say"
+    )
+    arguments = parser.parse_args(argv)
+    out = pathlib.Path(arguments.out)
+    if out.suffix != SUFFIX:
+        raise UserError(f"{out} must end in {SUFFIX}: it is recognised by that")
+    variables, metadata = read_checkpoint(arguments.checkpoint)
+    if arguments.image_size:
+        metadata = {**metadata, "image_size": arguments.image_size}
+    write(out, variables, metadata)
+    print(f"{out}: {metadata['arch']}, {out.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    guard(main)
