@@ -1,0 +1,83 @@
+"""When calibration is used, and what is said of it."""
+
+import numpy as np
+import pytest
+from predict.test_task import make_task
+
+from rdc_jax import RDCParams
+from rdc_jax.errors import UserError
+from rdc_jax.predict.classify import Options, classify
+
+NAMES = ("ant", "bee", "cat", "dog")
+PARAMS = RDCParams(k=5, k2=3, dim=8)
+
+
+def answer(queries, *, shots=(3, 1, 2, 4), **options):
+    support, query, labels = make_task(shots=shots, queries=queries)
+    return classify(support, query, NAMES, Options(params=PARAMS, **options)), labels
+
+
+def test_enough_queries_are_calibrated_without_a_word():
+    answers, labels = answer(30)
+    assert answers.transductive and answers.method == "RDC" and not answers.notes
+    assert (answers.predicted == labels).mean() > 0.9
+
+
+def test_few_queries_get_class_means_and_a_note():
+    answers, labels = answer(5)
+    assert not answers.transductive
+    assert "5 queries at a time beside 10 supports are too few" in answers.notes[0]
+    assert "nearest class mean" in answers.notes[0]
+    assert (answers.predicted == answers.plain).all()
+    assert (answers.predicted == labels).mean() > 0.7
+
+
+def test_transduction_can_be_forced_and_forbidden():
+    forced, _ = answer(5, transductive=True)
+    assert forced.transductive and "class means may do better" in forced.notes[0]
+    assert not answer(30, transductive=False)[0].transductive
+
+
+def test_small_batches_are_few_queries():
+    assert not answer(30, batch_size=10)[0].transductive
+
+
+def test_one_shot_says_that_nothing_was_fitted():
+    answers, _ = answer(30, shots=1)
+    assert "typical temperature" in answers.notes[0]
+    assert answer(30, shots=1, temperature=0.2)[0].notes == ()
+
+
+def test_rejection_follows_the_threshold():
+    for threshold in (0.0, 0.6, 1.0):
+        answers, _ = answer(30, reject_below=threshold)
+        best = answers.probabilities.max(axis=1)
+        assert (answers.rejected == (best < threshold)).all()
+
+
+def test_nearest_supports_come_nearest_first():
+    support, _, _ = make_task()
+    own = support.features[[4, 7]]
+    answers = classify(support, own, NAMES, Options(params=PARAMS, transductive=False))
+    assert answers.nearest[:, 0].tolist() == [4, 7]
+    assert answers.nearest.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"transductive": "maybe"}, "use auto, True, False"),
+        ({"temperature": 0.0}, "use a number above 0"),
+        ({"reject_below": 1.5}, "use a number from 0 to 1"),
+        ({"batch_size": 0}, "use at least 1"),
+    ],
+)
+def test_mistakes_are_told(options, message):
+    with pytest.raises(UserError, match=message):
+        Options(**options)
+
+
+def test_probabilities_are_those_of_the_predicted_class():
+    answers, _ = answer(30)
+    assert (answers.probabilities.argmax(axis=1) == answers.predicted).all()
+    np.testing.assert_allclose(answers.probabilities.sum(axis=1), 1)
