@@ -26,7 +26,7 @@ _PROCESS_ID = flags.DEFINE_integer("process_id", None, "Number of this process."
 
 
 def main() -> None:
-    """Read the flags, evaluate, print the table."""
+    """Read the flags, evaluate, print the table, write the report."""
     config = rdc_flags.config_values(_CONFIG.value)
     workdir = _WORKDIR.value or ("" if flags.FLAGS["config"].present else _DEMO)
     if not workdir:
@@ -34,11 +34,13 @@ def main() -> None:
     # After the flags, so that a mistake in them is told at once.
     from rdc_jax.evaluation.evaluate import evaluate
     from rdc_jax.evaluation.results import TABLE
+    from rdc_jax.reporting import report
     from rdc_jax.training import parallel
 
     parallel.join_processes(_COORDINATOR.value, _NUM_PROCESSES.value, _PROCESS_ID.value)
     if evaluate(config, workdir) is not None:
         print((pathlib.Path(workdir) / TABLE).read_text(encoding="utf-8"))
+        report.after_run(workdir)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,10 @@ __all__ = [
     "subspace",
 ]
 
-_SUBPACKAGES = ("core", "data", "evaluation", "methods", "models", "training")
+_SUBPACKAGES = (
+    *("core", "data", "evaluation", "methods"),
+    *("models", "predict", "reporting", "training"),
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from rdc_jax.evaluation import demo, features, results
+from rdc_jax.evaluation import demo, exhibits, features, results
 from rdc_jax.evaluation.engine import Engine, Pass
 from rdc_jax.evaluation.groups import Group, make_groups
 from rdc_jax.evaluation.identity import identify
@@ -23,6 +23,7 @@ from rdc_jax.evaluation.programs import Programs
 from rdc_jax.evaluation.progress import Progress
 from rdc_jax.evaluation.targets import Target, open_targets, readable
 from rdc_jax.models.backbone import Backbone, load_backbone
+from rdc_jax.threads import one_lapack_thread
 from rdc_jax.training.parallel import is_first
 from rdc_jax.training.workdir import claim
 
@@ -36,8 +37,8 @@ def evaluate(
 ) -> dict[str, Any] | None:
     """Evaluate methods on data sets, or go on with a run that was interrupted.
 
-    The work directory gets ``ledger.jsonl``, ``results.json``, ``table.md`` and
-    ``cache``. A finished run is only summed up again.
+    The work directory gets ``ledger.jsonl``, ``results.json``, ``table.md``,
+    ``exhibits`` and ``cache``. A finished run is only summed up again.
 
     Args:
       config: A plain dict of the fields of ``configs/eval.py``.
@@ -52,6 +53,7 @@ def evaluate(
     options = Options.from_config(config)
     workdir = pathlib.Path(workdir).absolute()
     with ExitStack() as stack:
+        stack.enter_context(one_lapack_thread())
         if is_first():
             stack.enter_context(claim(workdir))
         backbone, targets = _open(options, workdir)
@@ -155,6 +157,9 @@ class _Run:
         def embed() -> Float32[np.ndarray, "n d"]:
             return features.embed(pixels, self.backbone, self.options, self.cache_dir)
 
+        if self.ledger is not None:  # First: a kill later does not leave them out.
+            home, header = self.ledger.path.parent, self.ledger.header
+            exhibits.write(home, header, pixels, embed, target.samplers, self.options)
         for stage, episodes in stages.items():
             work = group.open(stage.shot, target, pixels, embed)
             self._stage(stage, group, work, episodes, progress)

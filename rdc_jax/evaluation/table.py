@@ -52,7 +52,7 @@ def _accuracies(results: dict[str, Any], shot: int) -> str:
         lines.append([title, *cells, f"{average[method]:.2f}"])
         if results["provenance"]["config"]["way"] == 5:  # As in the paper.
             lines += _published_line(title, method, shot, datasets)
-    if results["provenance"]["config"]["systems"]:
+    if results["provenance"]["config"].get("systems"):
         lines += _system_lines(shot, datasets)
     return _table(["method", *datasets, "average"], lines)
 

@@ -1,0 +1,76 @@
+"""Writes ``report.html`` of work directories."""
+
+import importlib.util
+import logging
+import os
+import pathlib
+from collections.abc import Sequence
+
+from rdc_jax.errors import UserError
+
+REPORT = "report.html"
+
+_log = logging.getLogger(__name__)
+
+# What the extra installs, by the names they are imported by.
+_EXTRA = ("jinja2", "matplotlib", "sklearn")
+_INSTALL = "pip install 'rdc-jax[report]'"
+
+
+def write(
+    workdirs: Sequence[str | pathlib.Path], out: str | pathlib.Path | None = None
+) -> pathlib.Path:
+    """Write one page of the results of one or more runs.
+
+    Args:
+      workdirs: Of finished runs.
+      out: The file; by default ``report.html`` in the work directory, or in the
+        current one if there are several runs.
+
+    Returns:
+      Where the page is.
+
+    Raises:
+      UserError: A package or the results are missing, or the file cannot be written.
+    """
+    if lacking := _lacking():
+        raise UserError(f"the report needs {', '.join(lacking)}: {_INSTALL}")
+    # Only here: these import the packages of the extra.
+    from rdc_jax.reporting import page, runs
+
+    found = [runs.read(pathlib.Path(workdir)) for workdir in workdirs]
+    if out is None:
+        folder = pathlib.Path(workdirs[0]) if len(found) == 1 else pathlib.Path()
+        out = folder / REPORT
+    path = pathlib.Path(out)
+    if not path.parent.is_dir():
+        raise UserError(f"{path.parent} is no folder: make it, or give another --out")
+    text = page.render(found)
+    scratch = path.with_name(f".{path.name}.part")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        os.replace(scratch, path)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}; give another --out"
+        ) from error
+    return path
+
+
+def after_run(workdir: str | pathlib.Path) -> None:
+    """End a run with its report, or say how to get one.
+
+    Args:
+      workdir: Of the finished run.
+    """
+    if _lacking():
+        _log.info(
+            "for a report with figures: %s, then python -m rdc_jax.reporting %s",
+            *(_INSTALL, workdir),
+        )
+    else:
+        _log.info("report: %s", write([workdir]))
+
+
+def _lacking() -> list[str]:
+    return [name for name in _EXTRA if importlib.util.find_spec(name) is None]

@@ -1,0 +1,261 @@
+"""The page as a file: what is in it, and what is told when it cannot be written."""
+
+import html.parser
+import logging
+import re
+import subprocess
+import sys
+
+import pytest
+from reporting.made import make_exhibit, make_results, pair, row, write_run
+
+from rdc_jax.errors import UserError
+from rdc_jax.reporting import __main__ as program
+from rdc_jax.reporting import report, runs
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory):
+    results = make_results()
+    path = tmp_path_factory.mktemp("run")
+    return write_run(path, results, make_exhibit(results))
+
+
+@pytest.fixture(scope="module")
+def page(workdir):
+    path = report.write([workdir])
+    assert path == workdir / "report.html"
+    return path.read_text()
+
+
+def headings(page, level):
+    return re.findall(rf"<h{level}[^>]*>(.*?)</h{level}>", page)
+
+
+def test_sections_are_in_order(page):
+    assert headings(page, 1) == ["Made up (84 px)"]
+    assert headings(page, 2) == [
+        "Summary",
+        "Accuracy",
+        "Gains on the same tasks",
+        "Neighbours",
+        "Warnings",
+        "Tasks on a plane",
+        "Ranking lists",
+        "Settings and origin",
+        "Glossary",
+    ]
+
+
+def test_contents_lead_to_the_sections(page):
+    found = set(re.findall(r'href="#([^"]+)"', page))
+    assert len(found) > 9
+    assert all(f'id="{anchor}"' in page for anchor in found)
+
+
+def test_tags_close_and_ids_are_unique(page):
+    open_tags, ids = [], []
+    void = {"meta", "link", "img"}
+
+    class Parser(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            ids.extend(value for name, value in attrs if name == "id")
+            if tag not in void:
+                open_tags.append(tag)
+
+        def handle_startendtag(self, tag, attrs):
+            ids.extend(value for name, value in attrs if name == "id")
+
+        def handle_endtag(self, tag):
+            assert open_tags.pop() == tag
+
+    Parser().feed(page)
+    assert not open_tags
+    assert len(ids) == len(set(ids)) > 20
+
+
+def test_the_page_needs_no_network_and_tells_no_place(page):
+    assert "http" not in page.replace("http-equiv", "")
+    sources = re.findall(r'src="([^"]{5})', page)
+    assert sources and set(sources) == {"data:"}
+    assert "ann" not in page.split("config.datasets")[1].split("</tr>")[0]
+    assert "/home" not in page and "secret" not in page
+
+
+def test_numbers_and_words_are_there(page):
+    assert "Did RDC help? Yes in 1-shot tasks, by 1.6 points on average" in page
+    assert "+3.00" in page and "± 0.50" in page
+    assert '<span class="badge">paper, 224 px</span>' in page
+    assert "c0ffee" in page and "1.2.3" in page
+    # Warnings name methods as the tables do.
+    assert "cub 5-shot: RDC loses 1.00 ± 0.50 points to NPC + l2 norm" in page
+
+
+def test_images_of_lists_say_whether_they_are_right(page):
+    alts = re.findall(r'<li class="(right|wrong)"><img [^>]*alt="([^"]*)"', page)
+    assert {kind for kind, _ in alts} == {"right", "wrong"}
+    assert all(f", {kind}" in alt for kind, alt in alts)
+
+
+def test_the_same_results_give_the_same_page(workdir, page):
+    assert report.write([workdir]).read_text() == page
+
+
+def test_names_cannot_write_into_the_page(tmp_path):
+    bad = "<script>alert(1)</script>"
+    results = make_results(pair(bad, 1, (1.0, 0.5)))
+    results |= {"title": bad, "warnings": [bad]}
+    made = make_exhibit(results, dataset=bad, names=(bad, "b", "c"))
+    page = report.write([write_run(tmp_path, results, made)]).read_text()
+    assert "alert(1)" in page and "<script>alert" not in page
+    assert page.count("<script>") == 1
+
+
+def test_what_is_not_there_has_no_section(tmp_path):
+    results = make_results([row("cub", 1, "npc", 40.0)])
+    results |= {"neighbours": [], "warnings": []}
+    del results["curves"]  # as written by earlier versions
+    page = report.write([write_run(tmp_path, results)]).read_text()
+    assert headings(page, 2) == [
+        "Summary",
+        "Accuracy",
+        "Warnings",
+        "Settings and origin",
+        "Glossary",
+    ]
+    assert "there is no gain to tell of" in page
+    assert "None: no method" in page
+
+
+def test_steps_have_a_section_where_they_were_recorded(tmp_path):
+    curves = [
+        {"dataset": "cub", "shot": 1, "method": "rdc_ft", "step": step}
+        | {"accuracy": 50.0, "ci95": 1.0}
+        for step in (0, 1)
+    ]
+    rows = pair("cub", 1, (1.0, 0.5), method="rdc_ft")
+    results = make_results(rows, trained=("rdc_ft",), curves=curves)
+    page = report.write([write_run(tmp_path, results)]).read_text()
+    assert "Steps of fine-tuning" in headings(page, 2)
+    assert "config.finetune" in page
+
+
+def test_tasks_of_another_run_are_not_shown(tmp_path):
+    results = make_results()
+    other = make_exhibit(make_results(seed=8))
+    found = runs.read(write_run(tmp_path, results, other))
+    assert (len(found.exhibits), found.stale) == (0, 1)
+
+
+def test_more_tasks_of_the_same_run_keep_its_exhibits(tmp_path):
+    other = make_exhibit(make_results(episodes=50))
+    found = runs.read(write_run(tmp_path, make_results(), other))
+    assert (len(found.exhibits), found.stale) == (1, 0)
+
+
+def test_tasks_are_in_the_order_of_the_tables(tmp_path):
+    results = make_results()
+    places = [("my photos", 5), ("cub", 5), ("my photos", 1), ("cub", 1)]
+    made = [make_exhibit(results, dataset=d, shot=s) for d, s in places]
+    found = runs.read(write_run(tmp_path, results, *made)).exhibits
+    assert [(e.dataset, e.shot) for e in found] == [
+        ("cub", 1),
+        ("cub", 5),
+        ("my photos", 1),
+        ("my photos", 5),
+    ]
+
+
+def test_several_runs_share_a_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = make_results(pair("cub", 1, (1.0, 0.5)))
+    one, two = (write_run(tmp_path / name, results) for name in ("one", "two"))
+    path = report.write([one, two])
+    assert path.resolve() == tmp_path / "report.html"
+    page = path.read_text()
+    assert headings(page, 1) == ["2 runs"]
+    assert headings(page, 2) == [
+        "Overview",
+        "Made up (84 px), one",
+        "Made up (84 px), two",
+        "Glossary",
+    ]
+    assert headings(page, 3).count("Summary") == 2
+    assert page.count('id="run1-summary"') == page.count('id="run2-summary"') == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "results.json is not there: give the work directory"),
+        ("{", "cannot read"),
+        ('{"format": 99}', "is not of this version"),
+        ("[]", "is not of this version"),
+        ('{"format": 1, "rows": []}', "has no results"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "results.json").write_text(content)
+    with pytest.raises(UserError, match=message) as caught:
+        report.write([tmp_path])
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_damaged_exhibit_is_named(tmp_path):
+    workdir = write_run(tmp_path, make_results())
+    (workdir / "exhibits").mkdir()
+    (workdir / "exhibits/cub-1.npz").write_bytes(b"torn")
+    with pytest.raises(UserError, match=r"cub-1\.npz is damaged or no exhibit"):
+        report.write([workdir])
+
+
+def test_a_place_that_cannot_be_written_is_told(workdir, tmp_path):
+    with pytest.raises(UserError, match=r"missing is no folder.*give another --out"):
+        report.write([workdir], tmp_path / "missing" / "report.html")
+
+
+def test_a_page_that_cannot_be_replaced_is_told(tmp_path):
+    workdir = write_run(tmp_path, make_results([row("cub", 1, "npc", 40.0)]))
+    (workdir / "report.html").mkdir()
+    with pytest.raises(UserError, match=r"cannot write .*give another --out"):
+        report.write([workdir])
+
+
+def test_the_program_prints_where_the_page_is(workdir, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "page.html"
+    monkeypatch.setattr(sys, "argv", ["reporting", str(workdir), f"--out={out}"])
+    program.main()
+    assert capsys.readouterr().out.strip() == str(out)
+    assert out.read_text().startswith("<!doctype html>")
+
+
+def test_without_the_extra_one_line_says_how_to_get_it(
+    workdir, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(report, "_EXTRA", ("no_such_package",))
+    with pytest.raises(UserError, match=r"needs no_such_package: pip install 'rdc-jax"):
+        report.write([workdir])
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        report.after_run(tmp_path)
+    assert len(caplog.records) == 1
+    assert "pip install 'rdc-jax[report]'" in caplog.text
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_run_ends_with_its_report(tmp_path, caplog):
+    workdir = write_run(tmp_path, make_results([row("cub", 1, "npc", 40.0)]))
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        report.after_run(workdir)
+    assert f"report: {workdir / 'report.html'}" in caplog.text
+    assert (workdir / "report.html").is_file()
+
+
+def test_the_package_can_be_imported_without_the_extra():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('jinja2', 'matplotlib', "
+        "'sklearn', 'threadpoolctl')));"
+        "from rdc_jax.reporting import report"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
