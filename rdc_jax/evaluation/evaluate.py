@@ -14,6 +14,8 @@ from jaxtyping import Float32
 
 from rdc_jax.evaluation import demo, exhibits, features, results
 from rdc_jax.evaluation.engine import Engine, Pass
+from rdc_jax.evaluation.exhibit_file import path_of
+from rdc_jax.evaluation.finetune_pass import FinetunePass
 from rdc_jax.evaluation.groups import Group, make_groups
 from rdc_jax.evaluation.identity import identify
 from rdc_jax.evaluation.ledger import Ledger, Stage
@@ -163,6 +165,10 @@ class _Run:
         for stage, episodes in stages.items():
             work = group.open(stage.shot, target, pixels, embed)
             self._stage(stage, group, work, episodes, progress)
+            if self.ledger is not None and isinstance(work, FinetunePass):
+                path = path_of(self.ledger.path.parent, stage.dataset, stage.shot)
+                feat_nd = work.features(0, self.engine.programs)
+                exhibits.add_after(path, feat_nd, self.options.rdc, group.title)
 
     def _stage(
         self,

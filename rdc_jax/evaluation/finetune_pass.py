@@ -1,12 +1,13 @@
 """One method that fine-tunes, on the images of one data set."""
 
 import functools
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Int, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 
 from rdc_jax.core.batching import chunk_size
 from rdc_jax.data.episodes import EpisodeSampler
@@ -98,6 +99,18 @@ class Steps:
         right_q = jnp.argmin(dist_qc, axis=1) == labels_n[self._support_size :]
         return right_q.sum().astype(jnp.int32)
 
+    def features(
+        self,
+        variables: PyTree,
+        state: State,
+        images_nhwc: Array,
+        labels_n: Array,
+        key: Array,
+    ) -> Float[Array, "n d"]:
+        """Features of the task's images."""
+        task = self._task(images_nhwc, labels_n, key)
+        return self._finetuner.features(variables, state, task)
+
     def train(
         self, variables: PyTree, images_nhwc: Array, labels_n: Array, key: Array
     ) -> Int[Array, " m"]:
@@ -166,36 +179,53 @@ class FinetunePass:
 
     def __call__(self, numbers: Int[np.ndarray, " e"], programs: Programs) -> Array:
         """Train on episodes."""
-        tasks, key = self._sampler(numbers), jax.random.key(self._seed)
-        keys_e = jax.vmap(functools.partial(jax.random.fold_in, key))(numbers)
-        task = jax.device_put(
-            (self._images[tasks.indices], tasks.labels, keys_e), programs.split
-        )
-        variables = jax.device_put(self._variables, programs.copied)
+        variables, task = self._put(numbers, programs)
         loop = self._steps.options.loop
         if loop == "auto":
             loop = "python" if jax.default_backend() == "cpu" else "compiled"
         if loop == "compiled":
             return programs(self._steps.train, variables, *task, shared=[0])
-        return self._driven(variables, task, programs)
-
-    def _driven(
-        self, variables: PyTree, task: tuple[Array, ...], programs: Programs
-    ) -> Array:
-        """Step by step from Python."""
-        steps, options = self._steps, self._steps.options
-        state, counts = programs(steps.begin, variables, *task, shared=[0]), []
-        for number in range(options.steps + 1):
-            if number in (*options.recorded, options.steps):
-                counts.append(
-                    programs(steps.count, variables, state, *task, shared=[0])
-                )
-            if number < options.steps:
-                at = jax.device_put(np.int32(number), programs.copied)
-                state = programs(
-                    steps.step, variables, state, *task, at, shared=[0, 5], donated=[1]
-                )
+        counts = [
+            programs(self._steps.count, variables, state, *task, shared=[0])
+            for state in self._states(variables, task, programs)
+        ]
         return jnp.stack(counts, axis=1)
+
+    def features(self, number: int, programs: Programs) -> Float[np.ndarray, "n d"]:
+        """Train on one episode, and give the features of its images then."""
+        everywhere = np.full(programs.devices, number)
+        variables, task = self._put(everywhere, programs)
+        *_, state = self._states(variables, task, programs)
+        feat_end = programs(self._steps.features, variables, state, *task, shared=[0])
+        return np.asarray(feat_end)[0]
+
+    def _put(
+        self, numbers: Int[np.ndarray, " e"], programs: Programs
+    ) -> tuple[PyTree, tuple[Array, ...]]:
+        """The network and the tasks, on the devices."""
+        tasks, key = self._sampler(numbers), jax.random.key(self._seed)
+        keys_e = jax.vmap(functools.partial(jax.random.fold_in, key))(numbers)
+        task = (self._images[tasks.indices], tasks.labels, keys_e)
+        variables = jax.device_put(self._variables, programs.copied)
+        return variables, jax.device_put(task, programs.split)
+
+    def _states(
+        self, variables: PyTree, task: tuple[Array, ...], programs: Programs
+    ) -> Iterator[State]:
+        """States after the recorded steps and the last, driven from Python.
+
+        A state must be used before the next one is asked for, which takes its memory.
+        """
+        steps, options = self._steps, self._steps.options
+        state = programs(steps.begin, variables, *task, shared=[0])
+        for number in range(options.steps):
+            if number in options.recorded:
+                yield state
+            at = jax.device_put(np.int32(number), programs.copied)
+            state = programs(
+                steps.step, variables, state, *task, at, shared=[0, 5], donated=[1]
+            )
+        yield state
 
 
 def _shapes(

@@ -29,12 +29,14 @@ class Group(NamedTuple):
 
     Attributes:
       name: ``features``, or the method's name.
+      title: What people call it.
       columns: What is counted.
       shown: The column that progress is told by.
       open: From a shot, a target, its pixels and a way to get its features to a pass.
     """
 
     name: str
+    title: str
     columns: tuple[str, ...]
     shown: str
     open: Callable[[int, Target, PixelCache, Embed], Pass]
@@ -84,7 +86,7 @@ def _feature_group(
         return FeaturePass(judges[shot], embed(), target.samplers[shot])
 
     columns = next(iter(judges.values())).columns
-    return Group(FEATURES, columns, methods[-1].name, open_pass)
+    return Group(FEATURES, "Features", columns, methods[-1].name, open_pass)
 
 
 def _finetune_group(method: ImageMethod, options: Options, backbone: Backbone) -> Group:
@@ -110,4 +112,4 @@ def _finetune_group(method: ImageMethod, options: Options, backbone: Backbone) -
         )
 
     columns = next(iter(steps.values())).columns
-    return Group(method.name, columns, method.name, open_pass)
+    return Group(method.name, method.title, columns, method.name, open_pass)

@@ -11,6 +11,7 @@ from evaluation import worlds
 
 from rdc_jax import methods
 from rdc_jax.errors import UserError
+from rdc_jax.evaluation import exhibit_file
 from rdc_jax.evaluation.evaluate import evaluate
 
 FILES = ("ledger.jsonl", "results.json", "table.md")
@@ -138,6 +139,9 @@ def test_methods_that_fine_tune_meet_the_same_tasks(config, tmp_path):
     assert tuned["wins"] + tuned["losses"] > 0
     curve = {c["step"]: c["accuracy"] for c in found["curves"]}
     assert set(curve) == {0, 2, 4} and curve[4] == tuned["accuracy"]
+    after = exhibit_file.read(exhibit_file.path_of(tmp_path / "run", "photos", 1))
+    assert after.after_title == "RDC-FT"
+    assert not np.allclose(after.after.features, after.before.features, atol=1e-3)
     assert "Accuracy along fine-tuning" in (tmp_path / "run/table.md").read_text()
     # Before the first step, with the checkpoint's statistics, it is the baseline.
     config.finetune.batch_norm = "running"
