@@ -153,7 +153,9 @@ def test_mistakes_in_a_variant_are_told(text, message):
 
 
 def test_an_unknown_name_is_told_with_the_nearest_one():
-    with pytest.raises(UserError, match=r"'rcd': did you mean rdc\? known are npc"):
+    with pytest.raises(
+        UserError, match=r"'rcd': did you mean rdc\? known are finetune"
+    ):
         methods.find("rcd")
 
 
