@@ -173,7 +173,9 @@ def memory(episodes: int = 10_000, n: int = 80, d: int = 512) -> None:
     """Print the peak memory of a large call."""
     x = make_features(episodes, n, d)
     labels = np.tile(np.arange(5, dtype=np.int32), (episodes, 1))
-    inputs = jax.block_until_ready(jax.device_put((x[:, :5], labels, x[:, 5:])))
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("episode",))
+    split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("episode"))
+    inputs = jax.block_until_ready(jax.device_put((x[:, :5], labels, x[:, 5:]), split))
     del x
     # Making the inputs took more than holding them: start a new peak (Linux only).
     pathlib.Path("/proc/self/clear_refs").write_text("5")

@@ -1,7 +1,7 @@
 """Files that keep one task whole, with its images and the answers of two methods."""
 
+import contextlib
 import dataclasses
-import os
 import pathlib
 import zipfile
 import zlib
@@ -14,6 +14,7 @@ from jaxtyping import Float32, Int32, UInt8
 from rdc_jax.data.pixels import cache_name
 from rdc_jax.errors import UserError
 from rdc_jax.methods import find
+from rdc_jax.writing import replacing
 
 FOLDER = "exhibits"
 
@@ -136,17 +137,10 @@ def save(path: pathlib.Path, exhibit: Exhibit) -> None:
         if (answers := getattr(exhibit, when)) is not None:
             fields = dataclasses.asdict(answers)
             values |= {f"{when}.{name}": value for name, value in fields.items()}
-    scratch = path.with_name(f".{path.name}.part")
-    try:
+    with contextlib.suppress(OSError):  # Then the file cannot be written either.
         path.parent.mkdir(parents=True, exist_ok=True)
-        with scratch.open("wb") as file:
-            np.savez_compressed(file, **values)
-        os.replace(scratch, path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}; make room, then run the "
-            "same command"
-        ) from error
+    with replacing(path, "make room, then run the same command") as file:
+        np.savez_compressed(file, **values)
 
 
 def read_text(path: pathlib.Path, name: str) -> str:

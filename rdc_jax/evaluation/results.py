@@ -1,7 +1,6 @@
 """From the ledger to ``results.json`` and ``table.md``; reports read only these."""
 
 import json
-import os
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -9,14 +8,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation import diagnostics, statistics, table, training_curves
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
+from rdc_jax.writing import write_text
 
 RESULTS, TABLE = "results.json", "table.md"
 
 _FORMAT = 1
+_ADVICE = "make room, then run the same command"
 
 
 def write(
@@ -37,8 +37,8 @@ def write(
       UserError: A file cannot be written.
     """
     results = collect(ledger, options, datasets)
-    _write(workdir / RESULTS, json.dumps(results, indent=1) + "\n")
-    _write(workdir / TABLE, table.markdown(results))
+    write_text(workdir / RESULTS, json.dumps(results, indent=1) + "\n", _ADVICE)
+    write_text(workdir / TABLE, table.markdown(results), _ADVICE)
     return results
 
 
@@ -154,16 +154,3 @@ def _averages(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return averages
-
-
-def _write(path: pathlib.Path, text: str) -> None:
-    """Replace a file by a rename: a kill leaves the old one or the new one."""
-    scratch = path.with_name(f".{path.name}.part")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        os.replace(scratch, path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}; make room, then run the "
-            "same command"
-        ) from error

@@ -19,6 +19,7 @@ from rdc_jax.predict.formats import FORMATS, render
 from rdc_jax.predict.page import render_page
 from rdc_jax.predict.pictures import display_name, find_queries, open_support
 from rdc_jax.predict.task import Support
+from rdc_jax.writing import write_text
 
 OK, SOME_UNREADABLE = 0, 1
 
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         say.it(note)
     if arguments.html is not None:
         page = render_page(outcome, embedded.thumbnails, labelled.thumbnails)
-        _write(arguments.html, page)
+        write_text(pathlib.Path(arguments.html), page, "choose another place")
         say.it(f"page: {arguments.html}")
     return SOME_UNREADABLE if say.unreadable else OK
 
@@ -202,7 +203,9 @@ def _deliver(outcome: Outcome, arguments: argparse.Namespace, say: _Voice) -> No
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         sys.stdout.write(render(outcome, form, colour=colour))
         return
-    _write(arguments.out, render(outcome, form))
+    write_text(
+        pathlib.Path(arguments.out), render(outcome, form), "choose another place"
+    )
     say.it(f"answers: {arguments.out}")
 
 
@@ -214,15 +217,3 @@ def _form_of(out: str | None) -> str:
     """
     suffix = pathlib.Path(out or "").suffix.lower().removeprefix(".")
     return suffix if suffix in FORMATS else FORMATS[0]
-
-
-def _write(path: str, text: str) -> None:
-    """Write a file that appears whole or not at all."""
-    target = pathlib.Path(path)
-    scratch = target.with_name(f".{target.name}.part")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        os.replace(scratch, target)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error

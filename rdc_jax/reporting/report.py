@@ -2,11 +2,11 @@
 
 import importlib.util
 import logging
-import os
 import pathlib
 from collections.abc import Sequence
 
 from rdc_jax.errors import UserError
+from rdc_jax.writing import write_text
 
 REPORT = "report.html"
 
@@ -45,15 +45,7 @@ def write(
     path = pathlib.Path(out)
     if not path.parent.is_dir():
         raise UserError(f"{path.parent} is no folder: make it, or give another --out")
-    text = page.render(found)
-    scratch = path.with_name(f".{path.name}.part")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        os.replace(scratch, path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}; give another --out"
-        ) from error
+    write_text(path, page.render(found), "give another --out")
     return path
 
 
