@@ -87,7 +87,9 @@ def _ours(images: np.ndarray, sampler: EpisodeSampler, steps: int):
     blank = np.zeros((1, SIZE, SIZE, 3), np.float32)
     variables = jax.jit(model.init)(jax.random.key(0), blank)
     settings = methods.Settings(
-        num_classes=5, image_size=SIZE, finetune=FinetuneOptions(steps=steps)
+        num_classes=5,
+        image_size=SIZE,
+        finetune=FinetuneOptions(steps=steps, batch_norm="batch"),
     )
     finetuner = methods.find("rdc_ft").make(apply_fn(model), settings)
     functions = Steps("rdc_ft", finetuner, SPEC.support_size)

@@ -18,7 +18,8 @@ class FinetuneOptions:
     Attributes:
       steps: Full-batch steps, the paper's T.
       optimiser: ``adam`` (the paper's) or ``sgd``.
-      learning_rate: Of each step.
+      learning_rate: Of each step. The paper's is 1e-3, for weights grown in 400 epochs
+        without weight decay; smaller weights want smaller steps (docs/results.md).
       relative: Multiply a tensor's steps by the root mean square of its entries: a
         rate that means the same for weights of any size.
       alpha: Extra weight of neighbours in the loss (Eq. 11).
@@ -27,9 +28,9 @@ class FinetuneOptions:
       include_self: Keep each image's distance to itself in its distribution.
       target: Calibrated distances computed anew at ``each_step``, or ``fixed`` at the
         first one.
-      batch_norm: Statistics that normalise: of the task's ``batch``; the checkpoint's
-        ``running`` ones; or ``updated``: of the batch while training, then the running
-        ones as training has updated them.
+      batch_norm: Statistics that normalise: the checkpoint's ``running`` ones; those of
+        the task's ``batch``; or ``updated``: of the batch while training, then the
+        running ones as training has updated them.
       layers: Top-level modules that train, as in ``("block3", "block4")``; empty: all
         of them; ``("none",)``: only what the objective adds.
       augment: Each step sees the images through the random train transform.
@@ -41,14 +42,14 @@ class FinetuneOptions:
 
     steps: int = 20
     optimiser: str = "adam"
-    learning_rate: float = 1e-3
+    learning_rate: float = 1e-4
     relative: bool = False
     alpha: float = 0.5
     tau: float = 3.0
     sign: int = -1
     include_self: bool = False
     target: str = "each_step"
-    batch_norm: str = "batch"
+    batch_norm: str = "running"
     layers: tuple[str, ...] = ()
     augment: bool = False
     dtype: str = "float32"
