@@ -15,8 +15,8 @@ import threadpoolctl
 def one_lapack_thread() -> Iterator[None]:
     """Make SciPy's LAPACK use one thread; NumPy's keeps its own.
 
-    RDC over many episodes is about half as fast again with it on two cores. The same
-    for a whole process is ``OPENBLAS_NUM_THREADS=1`` in its environment.
+    RDC over many episodes is about twice as fast with it on two cores. The same for a
+    whole process is ``OPENBLAS_NUM_THREADS=1`` in its environment.
 
     Example:
       >>> from rdc_jax.threads import one_lapack_thread
