@@ -69,7 +69,7 @@ def test_alpha_and_tau_can_be_swept_in_one_call(task):
     alphas, taus = jnp.array([0.0, 0.5, 1.0]), jnp.array([1.0, 2.0, 3.0])
     swept = jax.jit(jax.vmap(lambda a, t: rdc_jax.kl_loss(*task, a, t)))(alphas, taus)
     each = [rdc_jax.kl_loss(*task, a, t) for a, t in zip(alphas, taus, strict=True)]
-    np.testing.assert_allclose(swept, each, rtol=1e-5)
+    np.testing.assert_allclose(swept, each, rtol=1e-4)
 
 
 def test_a_task_of_one_row_costs_nothing():

@@ -144,7 +144,7 @@ def test_readings_name_what_is_not_the_default():
 
 def test_fine_tuning_has_readings_where_there_was_some():
     run = make_run(trained=("rdc_ft",))
-    run.config["finetune"] |= {"batch_norm": "running"}
+    run.config["finetune"] |= {"batch_norm": "batch"}
     found = settings.readings(run)["config.finetune"]
     assert [r.field for r in found if r.default] == ["batch_norm"]
     assert all(reading.meaning for reading in found)
