@@ -14,7 +14,7 @@ from jaxtyping import Float32
 
 from rdc_jax.evaluation import demo, exhibits, features, results
 from rdc_jax.evaluation.engine import Engine, Pass
-from rdc_jax.evaluation.exhibit_file import path_of
+from rdc_jax.evaluation.exhibit_file import path_of, read_text
 from rdc_jax.evaluation.finetune_pass import FinetunePass
 from rdc_jax.evaluation.groups import Group, make_groups
 from rdc_jax.evaluation.identity import identify
@@ -167,8 +167,9 @@ class _Run:
             self._stage(stage, group, work, episodes, progress)
             if self.ledger is not None and isinstance(work, FinetunePass):
                 path = path_of(self.ledger.path.parent, stage.dataset, stage.shot)
-                feat_nd = work.features(0, self.engine.programs)
-                exhibits.add_after(path, feat_nd, self.options.rdc, group.title)
+                if path.exists() and read_text(path, "after_title") != group.title:
+                    feat_nd = work.first_features(self.engine.programs)
+                    exhibits.add_after(path, feat_nd, self.options.rdc, group.title)
 
     def _stage(
         self,

@@ -158,6 +158,7 @@ class FinetunePass:
     ) -> None:
         self._steps, self._variables = steps, variables
         self._images, self._sampler, self._seed = images, sampler, seed
+        self._first: Float[np.ndarray, "n d"] | None = None
 
     def most(self, episodes: int) -> int:
         """Go by the intermediates of one step."""
@@ -185,19 +186,36 @@ class FinetunePass:
             loop = "python" if jax.default_backend() == "cpu" else "compiled"
         if loop == "compiled":
             return programs(self._steps.train, variables, *task, shared=[0])
-        counts = [
-            programs(self._steps.count, variables, state, *task, shared=[0])
-            for state in self._states(variables, task, programs)
-        ]
+        counts = []
+        for state in self._states(variables, task, programs):
+            counts.append(
+                programs(self._steps.count, variables, state, *task, shared=[0])
+            )
+        if numbers[0] == 0:
+            self._first = self._features(variables, state, task, programs)
         return jnp.stack(counts, axis=1)
 
-    def features(self, number: int, programs: Programs) -> Float[np.ndarray, "n d"]:
-        """Train on one episode, and give the features of its images then."""
-        everywhere = np.full(programs.devices, number)
-        variables, task = self._put(everywhere, programs)
-        *_, state = self._states(variables, task, programs)
+    def first_features(self, programs: Programs) -> Float[np.ndarray, "n d"]:
+        """Features of the first episode's images after training.
+
+        They are kept when steps are driven from Python and the episode is trained on;
+        else it is trained on now.
+        """
+        if self._first is None:
+            variables, task = self._put(np.zeros(programs.devices, int), programs)
+            *_, state = self._states(variables, task, programs)
+            self._first = self._features(variables, state, task, programs)
+        return self._first
+
+    def _features(
+        self,
+        variables: PyTree,
+        state: State,
+        task: tuple[Array, ...],
+        programs: Programs,
+    ) -> Float[np.ndarray, "n d"]:
         feat_end = programs(self._steps.features, variables, state, *task, shared=[0])
-        return np.asarray(feat_end)[0]
+        return np.asarray(feat_end[0])
 
     def _put(
         self, numbers: Int[np.ndarray, " e"], programs: Programs
