@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from rdc_jax.models import conv_matmul, conv_xla
+from rdc_jax.models import conv_cpu, conv_xla
 
 Implementation = Literal["auto", "xla", "matmul"]
 
@@ -29,7 +29,7 @@ def conv(
       padding: Zeros on each side, as in torch.
       implementation: ``xla`` is ``lax.conv_general_dilated``; ``matmul`` multiplies
         shifted copies of the images; ``auto`` is ``xla`` on accelerators, and on CPU
-        whichever of the two is faster for the layer (see ``conv_matmul``).
+        whatever is fastest for the layer (see ``conv_cpu``).
 
     Returns:
       The filtered images.
@@ -41,7 +41,7 @@ def conv(
         implementation = "xla"
     if implementation == "xla":
         return conv_xla.conv(x_bhwi, kernel_kkio, stride, padding)
-    return conv_matmul.conv(
+    return conv_cpu.conv(
         x_bhwi, kernel_kkio, stride, padding, implementation == "matmul"
     )
 

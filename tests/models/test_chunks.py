@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rdc_jax.models import conv_matmul
+from rdc_jax.models import conv_matmul, conv_winograd
 from rdc_jax.models.conv import conv
 from rdc_jax.models.pool import max_pool
 
@@ -25,7 +25,9 @@ def with_gradients(implementation, x, kernel, stride):
 def two_images_at_a_time(monkeypatch):
     """Of 10 x 10 pixels, 4 channels, 3 x 3 kernels and stride 1."""
     monkeypatch.setattr(conv_matmul, "_CHUNK_BYTES", 2 * 100 * 9 * 4 * 4)
-    monkeypatch.setattr(conv_matmul, "_CHUNK_KERNELS", 0)
+    monkeypatch.setattr(conv_winograd, "_CHUNK_BYTES", 2 * 16 * 25 * 4 * 4)
+    for way in (conv_matmul, conv_winograd):
+        monkeypatch.setattr(way, "_CHUNK_KERNELS", 0)
 
 
 @pytest.mark.usefixtures("two_images_at_a_time")
@@ -37,9 +39,12 @@ def test_chunks_and_their_remainder_are_inert(images, chunk, stride):
     kernel = jax.random.normal(keys[1], (3, 3, 4, 5))
     if stride == 1:
         assert conv_matmul._chunk(x, 3, 1, 5) == chunk
-    got = with_gradients("matmul", x, kernel, stride)
-    for a, b in zip(got, with_gradients("xla", x, kernel, stride), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-4)
+        assert conv_winograd._chunk(x, 5) == chunk
+    want = with_gradients("xla", x, kernel, stride)
+    for implementation in ("matmul", "auto"):
+        got = with_gradients(implementation, x, kernel, stride)
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize(("images", "chunk"), [(64, 16), (80, 20), (97, 25)])
