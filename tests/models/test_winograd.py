@@ -9,10 +9,10 @@ from rdc_jax.models import conv_winograd
 
 def naive(x_bhwi, kernel_kkio):
     """The definition: stride 1, padding 1, in float64."""
-    x = np.pad(x_bhwi.astype(np.float64), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    x = np.pad(np.float64(x_bhwi), ((0, 0), (1, 1), (1, 1), (0, 0)))
     height, width = x_bhwi.shape[1:3]
     return sum(
-        x[:, i : i + height, j : j + width] @ kernel_kkio[i, j].astype(np.float64)
+        x[:, i : i + height, j : j + width] @ np.float64(kernel_kkio[i, j])
         for i, j in np.ndindex(3, 3)
     )
 
@@ -43,11 +43,11 @@ def test_gradients_are_those_of_the_definition(height, width):
     got = conv_winograd.images_gradient(grad, kernel)
     assert worst(got, naive(grad, turned)) < 1e-5
     # A convolution is linear in its kernel: <grad, conv(x, e)> for each unit e.
-    padded = np.pad(x.astype(np.float64), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    padded = np.pad(np.float64(x), ((0, 0), (1, 1), (1, 1), (0, 0)))
     want = np.zeros(kernel.shape)
     for i, j in np.ndindex(3, 3):
         seen = padded[:, i : i + height, j : j + width]
-        want[i, j] = np.einsum("bhwi,bhwo->io", seen, grad.astype(np.float64))
+        want[i, j] = np.einsum("bhwi,bhwo->io", seen, np.float64(grad))
     assert worst(conv_winograd.kernel_gradient(x, grad), want) < 1e-5
 
 
