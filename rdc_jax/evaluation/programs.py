@@ -1,5 +1,6 @@
 """Functions of one episode, compiled for a share of episodes on each local device."""
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -59,42 +60,59 @@ class Programs:
         key = (fn, tree, *((leaf.shape, leaf.dtype) for leaf in leaves))
         if key not in self._compiled:
             began = time.monotonic()
-            mapped = self._mapped(fn, len(args), shared)
-            jitted = jax.jit(mapped, donate_argnums=tuple(donated))
+            axes = tuple(None if i in shared else 0 for i in range(len(args)))
+            jitted = jax.jit(self._mapped(fn, axes), donate_argnums=tuple(donated))
             self._compiled[key] = jitted.lower(*args).compile()
             seconds = time.monotonic() - began
             self.seconds += seconds
-            episodes = next(
-                len(leaf)
-                for i, arg in enumerate(args)
-                if i not in shared
-                for leaf in jax.tree.leaves(arg)
-            )
+            episodes = _episodes(axes, args) * jax.process_count()
             _log.info(
                 "compiled %s for %d episodes at a time in %.1f s",
-                *(_name(fn), episodes * jax.process_count(), seconds),
+                *(_name(fn), episodes, seconds),
             )
         return self._compiled[key](*args)
 
     def _mapped(
-        self, fn: Callable[..., PyTree], count: int, shared: Sequence[int]
+        self, fn: Callable[..., PyTree], axes: Sequence[int | None]
     ) -> Callable[..., PyTree]:
         """Each device loops by itself.
 
         An iteration that waits for convergence would otherwise wait for the slowest
         episode of all devices.
         """
-        axes = tuple(None if i in shared else 0 for i in range(count))
         specs = tuple(
             PartitionSpec() if axis is None else PartitionSpec(_AXIS) for axis in axes
         )
         return jax.shard_map(
-            jax.vmap(fn, in_axes=axes),
+            functools.partial(_over_episodes, fn, axes),
             mesh=self._mesh,
             in_specs=specs,
             out_specs=PartitionSpec(_AXIS),
             check_vma=False,
         )
+
+
+def _over_episodes(
+    fn: Callable[..., PyTree], axes: Sequence[int | None], *args: PyTree
+) -> PyTree:
+    """``vmap``, but of one episode plainly.
+
+    Weights of its own make every product of a network a batched one under ``vmap``,
+    which on CPU is slower even in a batch of one.
+    """
+    if _episodes(axes, args) > 1:
+        return jax.vmap(fn, in_axes=tuple(axes))(*args)
+    one = (
+        arg if axis is None else jax.tree.map(lambda leaf: leaf[0], arg)
+        for arg, axis in zip(args, axes, strict=True)
+    )
+    return jax.tree.map(lambda leaf: leaf[None], fn(*one))
+
+
+def _episodes(axes: Sequence[int | None], args: Sequence[PyTree]) -> int:
+    """Length of the episode axis."""
+    mapped = (arg for arg, axis in zip(args, axes, strict=True) if axis is not None)
+    return next(len(leaf) for arg in mapped for leaf in jax.tree.leaves(arg))
 
 
 def _name(fn: Callable[..., PyTree]) -> str:

@@ -35,6 +35,9 @@ _OUTPUTS = np.array([[1, 1, 1, 1, 0], [0, 1, -1, 2, 0], [0, 1, 1, 4, 1]], np.flo
 
 _POINTS, _SIDE = 5, 3
 
+# Channels below which the combinations take longer than the products they spare.
+_FEW = 32
+
 # Bytes of combinations that are alive at a time, and how often the kernel's fit in:
 # it must not be read again for a few images only.
 _CHUNK_BYTES = 4 << 20
@@ -45,9 +48,11 @@ Grid = list[list[Array]]
 
 
 def fits(x: Array, kernel_kkio: Array, stride: int, padding: int) -> bool:
-    """Whether a convolution can be computed so."""
+    """Whether a convolution can be computed so, and is worth the combinations."""
+    *size, inputs, outputs = kernel_kkio.shape
     single = x.dtype == kernel_kkio.dtype == jnp.float32
-    return single and kernel_kkio.shape[:2] == (3, 3) and stride == padding == 1
+    right = size == [3, 3] and stride == padding == 1
+    return single and right and min(inputs, outputs) >= _FEW
 
 
 def conv(x_bhwi: Array, kernel_kkio: Array) -> Array:

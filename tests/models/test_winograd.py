@@ -52,16 +52,17 @@ def test_gradients_are_those_of_the_definition(height, width):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "size", "stride", "padding", "fits"),
+    ("dtype", "size", "channels", "stride", "padding", "fits"),
     [
-        (jnp.float32, 3, 1, 1, True),
-        (jnp.bfloat16, 3, 1, 1, False),
-        (jnp.float32, 5, 1, 2, False),
-        (jnp.float32, 3, 2, 1, False),
-        (jnp.float32, 3, 1, 0, False),
+        (jnp.float32, 3, 32, 1, 1, True),
+        (jnp.float32, 3, 31, 1, 1, False),
+        (jnp.bfloat16, 3, 32, 1, 1, False),
+        (jnp.float32, 5, 32, 1, 2, False),
+        (jnp.float32, 3, 32, 2, 1, False),
+        (jnp.float32, 3, 32, 1, 0, False),
     ],
 )
-def test_it_is_for_one_kind_of_layer(dtype, size, stride, padding, fits):
-    x = jnp.zeros((2, 8, 8, 4), dtype)
-    kernel = jnp.zeros((size, size, 4, 4), dtype)
+def test_it_is_for_one_kind_of_layer(dtype, size, channels, stride, padding, fits):
+    x = jnp.zeros((2, 8, 8, channels), dtype)
+    kernel = jnp.zeros((size, size, channels, 40), dtype)
     assert conv_winograd.fits(x, kernel, stride, padding) == fits
