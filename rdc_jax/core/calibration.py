@@ -18,6 +18,7 @@ from rdc_jax.core.rows import (
     l2_normalize,
     mask_pairs,
     prepare_rows,
+    task_rows,
 )
 from rdc_jax.core.shapes import check_episode
 from rdc_jax.core.subspace import choose_solver, tanh_subspace
@@ -124,10 +125,13 @@ def subspace(
       Coordinates, not normalised, unique up to a rotation; zero for padding, NaN for
       rows that are not finite.
     """
-    rows = prepare_rows(features, mask)
-    coordinates_np = project(rows, params)
-    broken_n1 = rows.broken[:, None]
-    return jnp.where(broken_n1, jnp.nan, coordinates_np).astype(float_dtype(features))
+    coordinates_np = marked_projection(prepare_rows(features, mask), params)
+    return coordinates_np.astype(float_dtype(features))
+
+
+def marked_projection(rows: Rows, params: RDCParams) -> Float[Array, "n p"]:
+    """``project``, with NaN for rows that are not finite."""
+    return jnp.where(rows.broken[:, None], jnp.nan, project(rows, params))
 
 
 def calibrated_distances(
@@ -250,11 +254,7 @@ def rdc(
     """
     check_episode(support, support_labels, query, num_classes)
     dtype = float_dtype(query)
-    supports = prepare_rows(support, support_mask)
-    queries = prepare_rows(query, query_mask)
-    rows = Rows(
-        *(jnp.concatenate(pair) for pair in zip(supports, queries, strict=True))
-    )
+    rows = task_rows(support, query, support_mask, query_mask)
     same_class_ss = _same_class(support_labels, rows)
 
     feat_nd = l2_normalize(rows.feat)
@@ -279,11 +279,11 @@ def rdc(
         )
         combined_nn = (space.calibrated + second.calibrated) / 2
 
-    s = supports.feat.shape[0]
-    member_sc = membership(support_labels, supports.valid, num_classes)
+    s = jnp.shape(support)[0]
+    member_sc = membership(support_labels, rows.valid[:s], num_classes)
     dist_qc = class_distances(combined_nn[s:, :s], member_sc, params.linkage)
-    filler_q1 = jnp.where(queries.broken, jnp.nan, 0.0)[:, None]
-    dist_qc = jnp.where(queries.valid[:, None], dist_qc, filler_q1)
+    filler_q1 = jnp.where(rows.broken[s:], jnp.nan, 0.0)[:, None]
+    dist_qc = jnp.where(rows.valid[s:, None], dist_qc, filler_q1)
     return RDCOutput(
         class_distances=dist_qc.astype(dtype),
         distances=mask_pairs(combined_nn, rows, dtype),

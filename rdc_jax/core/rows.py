@@ -45,6 +45,19 @@ def prepare_rows(
     return Rows(feat_nd, valid_n, real_n & ~finite_n)
 
 
+def task_rows(
+    support: Num[ArrayLike, "s d"],
+    query: Num[ArrayLike, "q d"],
+    support_mask: Bool[ArrayLike, " s"] | None = None,
+    query_mask: Bool[ArrayLike, " q"] | None = None,
+) -> Rows:
+    """Prepare the rows of a task: supports, then queries."""
+    supports = prepare_rows(support, support_mask)
+    queries = prepare_rows(query, query_mask)
+    pairs = zip(supports, queries, strict=True)
+    return Rows(*(jnp.concatenate(pair) for pair in pairs))
+
+
 def float_dtype(feat: Num[ArrayLike, "..."]) -> jnp.dtype:
     """The dtype results are returned in: the input's, float32 for integers."""
     dtype = jnp.asarray(feat).dtype
