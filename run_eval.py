@@ -1,6 +1,17 @@
-"""Evaluate few-shot methods: ``python run_eval.py`` for a demo without any data.
+r"""Evaluate few-shot methods over thousands of tasks of many data sets.
 
-See docs/evaluation.md. The same command again goes on where the run stopped.
+  python run_eval.py                 a demo of minutes: no data, no checkpoint
+  python run_eval.py --list          methods, data sets, configs, checkpoints
+  python run_eval.py --config=configs/eval.py:paper --workdir=DIR \
+      --config.data_dir=DATA --config.checkpoint=PATH      the paper's protocol
+  python run_eval.py --config=configs/paper/table1.py ...      one table of it
+
+The same command again goes on where the run stopped. The table is printed at
+the end; results.json, table.md and report.html are in the work directory. See
+docs/evaluation.md.
+
+exit code: 0 finished; 2 a mistake or an obstacle, in one line on stderr; 130
+after Ctrl-C and 143 after SIGTERM, not finished; 1 a fault of the program
 """
 
 import pathlib
@@ -11,18 +22,16 @@ from rdc_jax import flags as rdc_flags
 from rdc_jax.errors import UserError
 
 _DEMO = "workdir/demo"
+_CONFIGS = pathlib.Path(__file__).parent / "configs"
 _CONFIG = rdc_flags.define_config(
-    str(pathlib.Path(__file__).parent / "configs/eval.py:demo"),
-    "Config file, with :demo, :paper, :reduced or :test.",
+    str(_CONFIGS / "eval.py:demo"),
+    "Config file, with :demo, :paper, :reduced or :test; configs/eval.py:demo if "
+    "not given.",
 )
 _WORKDIR = flags.DEFINE_string(
     "workdir", None, f"Directory the run lives in; {_DEMO} if there is no --config."
 )
-_COORDINATOR = flags.DEFINE_string(
-    "coordinator", None, "Several processes: host:port of process 0, or auto."
-)
-_NUM_PROCESSES = flags.DEFINE_integer("num_processes", None, "How many processes.")
-_PROCESS_ID = flags.DEFINE_integer("process_id", None, "Number of this process.")
+_PROCESSES = rdc_flags.define_processes()
 
 
 def main() -> None:
@@ -37,11 +46,21 @@ def main() -> None:
     from rdc_jax.reporting import report
     from rdc_jax.training import parallel
 
-    parallel.join_processes(_COORDINATOR.value, _NUM_PROCESSES.value, _PROCESS_ID.value)
+    parallel.join_processes(*_PROCESSES())
     if evaluate(config, workdir) is not None:
         print((pathlib.Path(workdir) / TABLE).read_text(encoding="utf-8"))
         report.after_run(workdir)
 
 
+def listing() -> str:
+    """List what can be asked for, methods of the user's own included."""
+    from rdc_jax import listing, methods
+
+    config = rdc_flags.config_values(_CONFIG.value)
+    for path in filter(None, config["plugins"].split(",")):
+        methods.load_plugin(path)
+    return listing.for_evaluation(_CONFIGS, config["data_dir"])
+
+
 if __name__ == "__main__":
-    rdc_flags.run(main)
+    rdc_flags.run(main, listing)

@@ -1,6 +1,18 @@
-"""Pre-train a backbone: ``python run_pretrain.py --workdir=DIR --config.data_dir=DIR``.
+r"""Pre-train a backbone on labelled images.
 
-See docs/pretraining.md. The same command again goes on where the run stopped.
+  python run_pretrain.py --workdir=DIR --config.data_dir=DATA   the paper's
+  python run_pretrain.py --list               data sets, configs, checkpoints
+  python run_pretrain.py --config=configs/pretrain.py:reduced --workdir=DIR \
+      --config.data_dir=DATA                  hours on a CPU, at 84 px
+  python run_pretrain.py --config=configs/pretrain.py:test --workdir=DIR
+                                              seconds, without any data
+
+The same command again goes on where the run stopped. Wherever a checkpoint is
+asked for, the work directory stands for its best step. See docs/pretraining.md.
+
+exit code: 0 finished; 2 a mistake or an obstacle, in one line on stderr; 130
+after Ctrl-C and 143 after SIGTERM, saved but not finished; 1 a fault of the
+program
 """
 
 import pathlib
@@ -10,16 +22,14 @@ from absl import flags
 from rdc_jax import flags as rdc_flags
 from rdc_jax.errors import UserError
 
+_CONFIGS = pathlib.Path(__file__).parent / "configs"
 _CONFIG = rdc_flags.define_config(
-    str(pathlib.Path(__file__).parent / "configs/pretrain.py:paper"),
-    "Config file, with :paper, :reduced, :protonet or :test.",
+    str(_CONFIGS / "pretrain.py:paper"),
+    "Config file, with :paper, :reduced, :protonet or :test; configs/pretrain.py:paper "
+    "if not given.",
 )
 _WORKDIR = flags.DEFINE_string("workdir", None, "Directory the run lives in.")
-_COORDINATOR = flags.DEFINE_string(
-    "coordinator", None, "Several processes: host:port of process 0, or auto."
-)
-_NUM_PROCESSES = flags.DEFINE_integer("num_processes", None, "How many processes.")
-_PROCESS_ID = flags.DEFINE_integer("process_id", None, "Number of this process.")
+_PROCESSES = rdc_flags.define_processes()
 
 
 def main() -> None:
@@ -31,9 +41,17 @@ def main() -> None:
     from rdc_jax.training import parallel
     from rdc_jax.training.pretrain import pretrain
 
-    parallel.join_processes(_COORDINATOR.value, _NUM_PROCESSES.value, _PROCESS_ID.value)
+    parallel.join_processes(*_PROCESSES())
     pretrain(config, _WORKDIR.value)
 
 
+def listing() -> str:
+    """List what can be asked for."""
+    from rdc_jax import listing
+
+    config = rdc_flags.config_values(_CONFIG.value)
+    return listing.for_pretraining(_CONFIGS, config["data_dir"])
+
+
 if __name__ == "__main__":
-    rdc_flags.run(main)
+    rdc_flags.run(main, listing)

@@ -1,4 +1,6 @@
-"""Evaluation: ``--config=configs/eval.py[:demo|:paper|:reduced|:test]``.
+"""Evaluation of few-shot methods over many tasks.
+
+``--config=configs/eval.py[:demo|:paper|:reduced|:test]``
 
 ``demo``, the default, needs nothing: it trains a small backbone on built-in images and
 evaluates on built-in domains that look different. ``paper`` is the paper's protocol.
@@ -98,7 +100,7 @@ def _finetune() -> dict:
 
 
 def _reduced() -> dict:
-    """Fewer tasks of smaller images."""
+    """Real images of 84 pixels, 1,000 tasks; stand-ins for two domains."""
     return {
         "title": "Reduced benchmark",
         "datasets": "cub,cars,miniplaces,flowers102,cropdisease,eurosat,isic,chestx",
@@ -140,7 +142,7 @@ def _demo() -> dict:
 
 
 def _test() -> dict:
-    """A few tasks with a network that has hardly been trained."""
+    """About a minute: a few tasks, a network that has hardly been trained."""
     training = pretrain.get_config("test").unlock()
     training.update({"image_size": 16, "epochs": 1, "steps_per_epoch": 5})
     return {

@@ -1,4 +1,6 @@
-"""Pre-training: ``--config=configs/pretrain.py[:paper|:reduced|:protonet|:test]``.
+"""Pre-training of a backbone.
+
+``--config=configs/pretrain.py[:paper|:reduced|:protonet|:test]``
 
 ``paper`` is the paper's and the default. ``reduced`` is a recipe for hours on a CPU
 with miniImageNet at 84 pixels. ``protonet`` is the paper's with few-shot tasks instead
@@ -26,7 +28,7 @@ def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
     if arg == "reduced":
         config.update(_reduced())
     elif arg == "protonet":
-        config.method = "protonet"
+        config.update(_protonet())
     elif arg == "test":
         config.update(_test())
     return config.lock()
@@ -86,7 +88,7 @@ def _paper() -> ml_collections.ConfigDict:
 
 
 def _reduced() -> dict:
-    """SGD with a cosine schedule on growing crops of 84-pixel images."""
+    """Hours on a CPU: SGD, cosine schedule, growing crops of 84-pixel images."""
     return {
         "image_size": 84,
         "stored_size": 84,
@@ -103,8 +105,13 @@ def _reduced() -> dict:
     }
 
 
+def _protonet() -> dict:
+    """The paper's with few-shot tasks in the place of batches."""
+    return {"method": "protonet"}
+
+
 def _test() -> dict:
-    """A few steps on synthetic images."""
+    """Seconds: a few steps on images made on the spot."""
     return {
         "source": "synthetic:objects",
         "image_size": 32,

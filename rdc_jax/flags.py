@@ -3,26 +3,70 @@
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from absl import app, flags
 from absl import logging as absl_logging
 from ml_collections import config_flags
 
+from rdc_jax import usage
 from rdc_jax.errors import UserError, guard
 
+_log = logging.getLogger(__name__)
+_HELP = {"--help", "-help", "-h"}
 
-def run(main: Callable[[], None]) -> None:
+
+class Processes(NamedTuple):
+    """Which of several processes this is, as ``training.parallel`` wants to know it."""
+
+    coordinator: str | None
+    num_processes: int | None
+    process_id: int | None
+
+
+def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
     """Parse the flags and run a program; mistakes print one line and exit with 2.
 
-    Adds ``--debug``, which lets tracebacks through.
+    Adds ``--list``, ``--quiet``, ``--verbose`` and ``--debug``, and a ``--help`` that
+    begins with the program's docstring.
 
     Args:
       main: The program, without arguments; it reads its flags itself.
+      listing: What ``--list`` prints.
     """
+    flags.DEFINE_boolean(
+        "list", False, "Print what can be asked for by name, and leave."
+    )
+    flags.DEFINE_boolean("quiet", False, "Say nothing but warnings, errors, results.")
+    flags.DEFINE_boolean(
+        "verbose", False, "Also print the config and what libraries log."
+    )
     flags.DEFINE_boolean("debug", False, "Show the traceback of an error.")
-    _log_to_stderr()
-    app.run(lambda _: guard(main, debug=flags.FLAGS.debug), flags_parser=_parse)
+
+    def chosen(_: list[str]) -> None:
+        guard(
+            (lambda: print(listing())) if flags.FLAGS.list else main,
+            debug=flags.FLAGS.debug,
+        )
+
+    app.run(chosen, flags_parser=_parse)
+
+
+def define_processes() -> Callable[[], Processes]:
+    """Define the flags of runs in several processes.
+
+    Returns:
+      Gives their values, after parsing.
+    """
+    coordinator = flags.DEFINE_string(
+        "coordinator",
+        None,
+        "Several processes: where process 0 listens; auto asks the cluster (Slurm, TPU "
+        "pods, …), and needs no other flag.",
+    )
+    count = flags.DEFINE_integer("num_processes", None, "How many processes there are.")
+    own = flags.DEFINE_integer("process_id", None, "Number of this process, from 0.")
+    return lambda: Processes(coordinator.value, count.value, own.value)
 
 
 def define_config(default: str, help_text: str) -> flags.FlagHolder:
@@ -56,24 +100,28 @@ def config_values(config: Any) -> dict[str, Any]:
       UserError: The config file is missing or failed.
     """
     try:
-        return config.to_dict()
+        fields = config.to_dict()
     except Exception as error:  # The file's own error, kept until the first use.
         raise UserError(f"--config: {_explain(error)}") from error
+    for word in usage.words(fields):
+        _log.debug("config.%s", word)
+    return fields
 
 
 def _parse(argv: list[str]) -> list[str]:
-    if {"--help", "-help", "-h"} & set(argv):
-        argv = [argv[0], "--helpshort"]  # Only this program's own flags.
+    wanted = [word for word in argv if word not in _HELP]
     try:
-        rest = flags.FLAGS(argv)
+        rest = flags.FLAGS(wanted)
+        if len(wanted) < len(argv):
+            print(usage.help_text(sys.modules["__main__"].__doc__ or ""))
+            sys.exit(0)
     except Exception as error:  # A config file may raise anything.
         if "--debug" in argv:
             raise
         _fail(_explain(error))
     if rest[1:]:
         _fail(f"unexpected argument {rest[1]!r}: write flags as --name=value")
-    if "--debug" not in argv:  # orbax reports every file, and errors more than once.
-        absl_logging.set_verbosity(absl_logging.FATAL)
+    _log_to_stderr()
     return rest
 
 
@@ -98,9 +146,19 @@ def _fail(message: str) -> NoReturn:
 
 
 def _log_to_stderr() -> None:
+    """Say as much as was asked for."""
+    given = flags.FLAGS
+    if given.quiet and given.verbose:
+        _fail("--quiet and --verbose: choose one of them")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     logger = logging.getLogger("rdc_jax")
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    logger.setLevel(logging.WARNING if given.quiet else logging.INFO)
     logger.propagate = False
+    if given.verbose:
+        logger.setLevel(logging.DEBUG)
+    if given.verbose or given.debug:
+        absl_logging.set_verbosity(absl_logging.INFO)
+    else:  # orbax reports every file, and errors more than once.
+        absl_logging.set_verbosity(absl_logging.FATAL)

@@ -10,34 +10,37 @@ from collections.abc import Sequence
 import tqdm
 
 from rdc_jax import errors
-from rdc_jax.data.datasets import DATASETS
-from rdc_jax.data.opening import find_source, names_under
+from rdc_jax.data.opening import find_source
 from rdc_jax.data.report import catalogue, render
 from rdc_jax.data.source import canonical_split
-from rdc_jax.data.synthetic import DOMAINS
 from rdc_jax.data.verify import Report, verify
 
 _VERIFY = """\
 Decode every image of a data set and report what is wrong with it: unreadable,
-truncated and duplicate images (by their pixels), empty classes and classes too small
-for an episode, links that leave the folder, counts that differ from the complete data
-set, and class names that look like another data set's."""
+truncated and duplicate images (by their pixels), empty classes and classes too
+small for an episode, links that leave the folder, counts that differ from the
+complete data set, and class names that look like another data set's."""
 
 _EXAMPLES = """\
 examples:
-  python -m rdc_jax.data verify cub --data_dir ~/data     one of the paper's, by name
-  python -m rdc_jax.data verify ~/photos --shot 1         any image folder
-  python -m rdc_jax.data verify novel.json                a file list
-  python -m rdc_jax.data verify tfds:eurosat/rgb          a prepared TFDS data set
+  python -m rdc_jax.data list --data_dir ~/data        what is known and here
+  python -m rdc_jax.data verify cub --data_dir ~/data  one of the paper's
+  python -m rdc_jax.data verify ~/photos --shot 1      any image folder
+  python -m rdc_jax.data verify novel.json             a file list
+  python -m rdc_jax.data verify tfds:eurosat/rgb       a prepared TFDS data set
 
-exit code: 0 no findings, 1 findings, 2 the check could not be made"""
+exit code: 0 no findings, 1 findings, 2 the check could not be made, 130
+interrupted"""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 1 when there are findings."""
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    # The other programs have --list; it is understood here too.
+    words = ["list" if word == "--list" else word for word in words]
+    arguments = _parser().parse_args(words)
     if arguments.command == "list":
-        _list(arguments)
+        print(catalogue(arguments.data_dir))
     else:
         _verify(arguments)
 
@@ -77,19 +80,12 @@ def _as_json(name: str, reports: list[Report]) -> str:
     return json.dumps(content, indent=2)
 
 
-def _list(arguments: argparse.Namespace) -> None:
-    here = names_under(arguments.data_dir)
-    known = frozenset(name.lower() for name in here) & frozenset(DATASETS)
-    others = [name for name in here if name.lower() not in DATASETS]
-    print(catalogue(known))
-    where = arguments.data_dir or "."
-    print(f"\nother folders in {where}: {', '.join(others) or 'none'}")
-    print(f"built in: {', '.join(f'synthetic:{name}' for name in DOMAINS)}")
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m rdc_jax.data", description="Check and list data sets."
+        prog="python -m rdc_jax.data",
+        description="List data sets, and check that one is whole before a long run.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     check = commands.add_parser(

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, UInt8
 from tqdm import tqdm
 
+from rdc_jax import bars
 from rdc_jax.data import store
 from rdc_jax.data.pixels import PixelCache, cache_name
 
@@ -58,7 +59,9 @@ def feature_cache(
 
     def build(writer: store.Writer) -> None:
         label = f"features of {pixels.name} {pixels.split}"
-        with tqdm(total=len(pixels), desc=label, unit=" images", disable=None) as bar:
+        with tqdm(
+            total=len(pixels), desc=label, unit=" images", disable=not bars.wanted()
+        ) as bar:
             for feat_bd in _features(feature_fn, pixels.images, shape, sharding):
                 writer.append(feat_bd)
                 bar.update(len(feat_bd))

@@ -1,13 +1,25 @@
 """Reports and the list of data sets as text for a terminal."""
 
+import os
+import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from rdc_jax import columns
 from rdc_jax.data.datasets import DATASETS
+from rdc_jax.data.opening import names_under
+from rdc_jax.data.synthetic import DOMAINS
 from rdc_jax.data.verify import ClassRow, Report, summary
 
 _LINES = 20  # findings of one kind, unless all are asked for
 _ROWS = 60  # classes, likewise
+_TITLE = 38  # letters of a data set's title in one line of the list
+_OTHERS = (
+    "Everything else is given by its path: a folder of class folders, a .json file "
+    "list; or as tfds:NAME[/CONFIG][:SPLIT], a data set that TFDS has prepared. "
+    "docs/datasets.md says where to get each, and its layout."
+)
 
 
 def table(rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()) -> str:
@@ -107,18 +119,50 @@ def _flags(row: ClassRow) -> str:
     return ", ".join(mark for mark, holds in marks.items() if holds)
 
 
-def catalogue(present: frozenset[str]) -> str:
-    """The known data sets as a table; ``present`` are those found on disk."""
-    heading = ["name", "here", "classes", "test", "TFDS", "what it is"]
-    rows = [
+def catalogue(data_dir: str | os.PathLike[str] | None = None) -> str:
+    """What can be asked for by name: the paper's data sets, folders, built-in ones.
+
+    Args:
+      data_dir: Where names are looked for; the current folder when not given.
+
+    Returns:
+      Several lines of at most 80 letters, as far as names allow.
+
+    Raises:
+      UserError: ``data_dir`` is not a folder.
+    """
+    here = names_under(data_dir)
+    others = [name for name in here if name.lower() not in DATASETS]
+    built_in = [(f"synthetic:{name}", _about(name)) for name in DOMAINS]
+    folders = f"other folders in {data_dir or '.'}: {', '.join(others) or 'none'}"
+    return "\n".join(
         [
-            dataset.name,
-            "yes" if dataset.name in present else "no",
-            str(dataset.classes),
-            str(dataset.size("test")),
-            dataset.tfds or "-",
-            dataset.title,
+            _known(frozenset(map(str.lower, here))),
+            "",
+            columns.paragraph(folders, indent=0),
+            "",
+            "built in, without any files:",
+            columns.entries(built_in),
+            "",
+            columns.paragraph(_OTHERS, indent=0),
         ]
-        for dataset in DATASETS.values()
-    ]
-    return table([heading, *rows], right=frozenset({2, 3}))
+    )
+
+
+def _known(here: frozenset[str]) -> str:
+    heading = ["name", "here", "classes", "test", "TFDS", "what it is"]
+    rows = [heading]
+    for dataset in DATASETS.values():
+        first, *more = textwrap.wrap(dataset.title, _TITLE)
+        counts = [str(dataset.classes), str(dataset.size("test"))]
+        marks = ["yes" if it else "no" for it in (dataset.name in here, dataset.tfds)]
+        rows.append([dataset.name, marks[0], *counts, marks[1], first])
+        rows += [["", "", "", "", "", line] for line in more]
+    return table(rows, right=frozenset({2, 3}))
+
+
+def _about(domain: str) -> str:
+    """The first sentence of the file that paints a domain."""
+    module = sys.modules[DOMAINS[domain].paint.__module__]
+    count = len(DOMAINS[domain].class_names)
+    return f"{(module.__doc__ or '').splitlines()[0].rstrip('.')}; {count} classes"

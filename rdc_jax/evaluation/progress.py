@@ -2,7 +2,6 @@
 
 import collections
 import logging
-import sys
 import time
 from collections.abc import Mapping
 
@@ -11,6 +10,7 @@ from jaxtyping import Num
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from rdc_jax import bars
 from rdc_jax.evaluation import statistics
 from rdc_jax.evaluation.ledger import Stage
 
@@ -38,7 +38,7 @@ class Progress:
         self._computed = collections.Counter[str]()
         self._seconds: dict[str, float] = collections.defaultdict(float)
         self._shown = shown
-        self._terminal = shown and sys.stderr.isatty()
+        self._terminal = shown and bars.wanted()
         self._told = time.monotonic()
         self._redirect = logging_redirect_tqdm([logging.getLogger("rdc_jax")])
         self._bar = tqdm(

@@ -28,7 +28,7 @@ def rdc_ft(apply: Apply, settings: Settings) -> Finetuner:
     "rdc_ft_original", title="RDC-FT w/o subspace", transductive=True, calibrates=True
 )
 def rdc_ft_original(apply: Apply, settings: Settings) -> Finetuner:
-    """The same, calibrated in the original space alone (Table 3)."""
+    """Algorithm 1, calibrated in the original space alone (Table 3)."""
     params = dataclasses.replace(settings.rdc, subspace="none")
     return _finetuner(apply, dataclasses.replace(settings, rdc=params))
 

@@ -128,8 +128,8 @@ def choose(support: Support, queries: int, options: Options) -> tuple[bool, str]
     if options.transductive is False or together >= wanted:
         return options.transductive is not False, ""
     few = (
-        f"{together} queries at a time beside {supports} supports are too few to gain "
-        f"from being compared with each other (about {wanted} are needed)"
+        f"{together} to classify at a time beside {supports} labelled ones are too few "
+        f"to gain from being compared with each other (about {wanted} are needed)"
     )
     if options.transductive is True:
         return True, f"{few}; class means may do better"

@@ -7,14 +7,16 @@ from typing import NoReturn
 from rdc_jax.predict.formats import FORMATS
 
 _ABOUT = """\
-Name the class of each picture of a folder, from a few labelled examples of each class.
+Name the class of each picture of a folder, from a few labelled examples of each
+class.
 
 SUPPORT holds one folder a class, with one or more example pictures in each; the
 folders' names are the class names. QUERY holds the pictures to classify, in any
-folders below it, or is one picture. Nothing is trained and nothing leaves the machine.
+folders below it, or is one picture. Nothing is trained and nothing leaves the
+machine.
 
-Pictures are classified together by Ranking Distance Calibration (RDC), which gains
-from how they lie to each other, as long as there are enough of them."""
+Pictures are classified together by Ranking Distance Calibration (RDC), which
+gains from how they lie to each other, as long as there are enough of them."""
 
 _MORE = """\
 examples:
@@ -23,12 +25,22 @@ examples:
   python -m rdc_jax.predict --support labelled --query new --out new.csv
   python -m rdc_jax.predict --support labelled --query new --format json | jq .
 
-output: for each picture its class, the probability of that class, and whether it is
-below --reject_below. Everything else (notes, unreadable pictures, progress) goes to
-stderr. Colours only on a terminal; NO_COLOR=1 turns them off.
+output: for each picture its class, the probability of that class, and whether
+it is below --reject_below. Everything else (notes, unreadable pictures,
+progress) goes to stderr. Colours only on a terminal; NO_COLOR=1 turns them off.
 
-exit code: 0 every picture was classified; 1 some pictures could not be read, the
-others were classified; 2 nothing was done, stderr says why; 130 interrupted"""
+exit code: 0 every picture was classified; 1 some pictures could not be read,
+the others were classified; 2 nothing was done, stderr says why; 130 interrupted"""
+
+
+class _List(argparse.Action):
+    """Prints the checkpoints there are, whatever other flags are missing."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *unused: object) -> NoReturn:
+        from rdc_jax.models.catalogue import checkpoints
+
+        print(f"CHECKPOINTS  --checkpoint=PATH\n\n{checkpoints()}")
+        parser.exit()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,6 +67,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--query", required=True, metavar="DIR", help="pictures to classify"
+    )
+    made.add_argument(
+        "--list", action=_List, nargs=0, help="print which checkpoints there are"
     )
     _add_output(made.add_argument_group("output"))
     _add_method(made.add_argument_group("method"))

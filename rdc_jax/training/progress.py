@@ -1,11 +1,12 @@
 """What a person sees of a run: a bar on a terminal, lines in a log file."""
 
 import logging
-import sys
 import time
 
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
+
+from rdc_jax import bars
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class Progress:
         self._began = self._marked = time.monotonic()
         self._mark_step = start
         self._shown = shown
-        self._terminal = shown and sys.stderr.isatty()
+        self._terminal = shown and bars.wanted()
         self._redirect = logging_redirect_tqdm([logging.getLogger("rdc_jax")])
         self._bar = tqdm(
             total=len(sizes),

@@ -227,11 +227,12 @@ def test_list_shows_what_is_known_and_what_is_here(tmp_path, capsys):
     program.main(["list", "--data_dir", str(tmp_path)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["name", "here", "classes"]
-    rows = {line.split()[0]: line.split()[1] for line in lines[1:10]}
-    assert set(rows) == set(DATASETS)
-    assert [name for name, here in rows.items() if here == "yes"] == ["eurosat"]
-    assert lines[-2] == f"other folders in {tmp_path}: mine"
-    assert lines[-1].startswith("built in: synthetic:")
+    rows = [line.split() for line in lines if " yes " in line or " no " in line]
+    assert [row[0] for row in rows] == list(DATASETS)
+    assert [row[0] for row in rows if row[1] == "yes"] == ["eurosat"]
+    # A path may be too long for one line.
+    assert f"other folders in {tmp_path}: mine" in " ".join(lines)
+    assert sum(line.startswith("  synthetic:") for line in lines) == 5
 
 
 def _process(*arguments, **environment):

@@ -26,7 +26,10 @@ def test_enough_queries_are_calibrated_without_a_word():
 def test_few_queries_get_class_means_and_a_note():
     answers, labels = answer(5)
     assert not answers.transductive
-    assert "5 queries at a time beside 10 supports are too few" in answers.notes[0]
+    assert (
+        "5 to classify at a time beside 10 labelled ones are too few"
+        in answers.notes[0]
+    )
     assert "nearest class mean" in answers.notes[0]
     assert (answers.predicted == answers.plain).all()
     assert (answers.predicted == labels).mean() > 0.7

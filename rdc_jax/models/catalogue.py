@@ -1,0 +1,47 @@
+"""The checkpoints that can be asked for, as text for a terminal."""
+
+import json
+import pathlib
+
+import safetensors
+
+from rdc_jax import columns
+from rdc_jax.models import ARCHITECTURES, weights
+
+_FORMS = (
+    ("WORKDIR", "of run_pretrain.py: the step of the best validation"),
+    ("WORKDIR/latest", "the last step instead, or WORKDIR/checkpoints/1200: one step"),
+    ("FILE.tar", "torch files of the field (399.tar); torch itself is not needed"),
+    ("FILE.safetensors", "what python -m rdc_jax.models.weights CHECKPOINT OUT writes"),
+)
+
+
+def checkpoints() -> str:
+    """List the weights that come with the package, and what else is accepted.
+
+    >>> "WORKDIR" in checkpoints()
+    True
+    """
+    lines = ["accepted:", columns.entries(_FORMS), "", "comes with the package:"]
+    return "\n".join([*lines, columns.entries([_packaged()]), "", _architectures()])
+
+
+def _packaged() -> tuple[str, str]:
+    path = weights.PACKAGED
+    if not path.is_file():
+        return path.name, "not in this copy"
+    with safetensors.safe_open(path, framework="numpy") as opened:
+        noted = json.loads(opened.metadata()["metadata"])
+    size = path.stat().st_size / 1e6
+    about = f"{noted['arch']} at {noted['image_size']} px, {size:.1f} MB; "
+    return _short(path), about + "docs/model_card.md says what it can do"
+
+
+def _short(path: pathlib.Path) -> str:
+    """The path as one would type it from here."""
+    here = pathlib.Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _architectures() -> str:
+    return f"networks: {', '.join(ARCHITECTURES)}"
