@@ -1,8 +1,10 @@
 """Settings that every test shares: 8 fake CPU devices, and the optional real data."""
 
+import contextlib
 import os
 import pathlib
 
+import browser
 import pytest
 
 # Must be set before jax starts its backend; tests of sharding need several devices.
@@ -20,3 +22,26 @@ def shared_dir() -> pathlib.Path:
     if not (path / "data").is_dir():
         pytest.skip(f"no real data in {path} (set RDC_JAX_SHARED to use some)")
     return path
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A headless browser; the test is skipped where there is none.
+
+    Of a module, not of the session: while it runs, nothing else can use asyncio.
+    """
+    with browser.started() as running:
+        yield running
+
+
+@pytest.fixture
+def open_url(chromium):
+    """Open an address at a size and scheme; see ``browser.new_page``."""
+    with contextlib.ExitStack() as stack:
+
+        def open_url(url, size="laptop", scheme="light", **options):
+            page = browser.new_page(chromium, stack, size, scheme, **options)
+            page.goto(url)
+            return page
+
+        yield open_url

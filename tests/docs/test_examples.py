@@ -1,5 +1,6 @@
 """The Python examples of the guides run as they stand."""
 
+import doctest
 import importlib.util
 import pathlib
 import re
@@ -9,6 +10,7 @@ import pytest
 from evaluation import worlds
 from training import tiny
 
+from rdc_jax.methods import registry
 from rdc_jax.models import backbone, weights
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
@@ -84,3 +86,28 @@ def test_example(program, desk, monkeypatch, capsys):
     exec(compile(program, "example", "exec"), found)
     assert "names" in found, "an example ends with class names"
     assert len(set(np.asarray(found["names"]).tolist())) > 1
+
+
+@pytest.fixture
+def no_new_methods(monkeypatch):
+    """Methods that an example registers are gone after it."""
+    monkeypatch.setattr(registry, "_METHODS", {**registry._METHODS})
+
+
+# The front page's is the README's, which is run with it.
+PAGES = sorted(path for path in DOCS.glob("*.md") if path.name != "index.md")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_session(path, no_new_methods):
+    """What a page shows as a session with Python prints what it shows."""
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, _ = doctest.testfile(str(path), module_relative=False, optionflags=options)
+    assert failed == 0
+
+
+def test_the_front_page_has_the_example_of_the_readme():
+    first = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    pages = (DOCS / "index.md", DOCS.parent / "README.md")
+    ours, theirs = (first.search(page.read_text(encoding="utf-8")) for page in pages)
+    assert ours.group(1) == theirs.group(1)

@@ -1,36 +1,12 @@
 """The page in a browser: headless Chromium, wherever one is installed."""
 
-import contextlib
-import os
-import shutil
-
 import pytest
+from browser import SIZES, overflow, violations
 from reporting.made import make_exhibit, make_results, row, write_run
 
 from rdc_jax.reporting import report
 
-playwright_api = pytest.importorskip("playwright.sync_api")
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 MINUS = "\N{MINUS SIGN}"
-_SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """The browser, of the system or of playwright."""
-    found = [path for name in _NAMES if (path := shutil.which(name))]
-    # Chromium refuses its sandbox to root, as in containers.
-    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with playwright_api.sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(
-                executable_path=found[0] if found else None, args=flags
-            )
-        except playwright_api.Error as error:
-            pytest.skip(f"no Chromium here: {str(error).splitlines()[0]}")
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -55,27 +31,9 @@ def address(tmp_path_factory):
 
 
 @pytest.fixture
-def open_page(chromium, address):
-    """Open the page at a size and scheme; what goes wrong in it is noted."""
-    with contextlib.ExitStack() as stack:
-
-        def open_page(size="laptop", scheme="light"):
-            width, height = _SIZES[size]
-            context = chromium.new_context(
-                viewport={"width": width, "height": height},
-                color_scheme=scheme,
-                reduced_motion="reduce",
-            )
-            stack.callback(context.close)
-            page = context.new_page()
-            page.faults, page.requests_made = [], []
-            page.on("console", lambda message: page.faults.append(message.text))
-            page.on("pageerror", lambda error: page.faults.append(str(error)))
-            page.on("request", lambda request: page.requests_made.append(request.url))
-            page.goto(address)
-            return page
-
-        yield open_page
+def open_page(open_url, address):
+    """Open the page at a size and scheme."""
+    return lambda size="laptop", scheme="light": open_url(address, size, scheme)
 
 
 def column(page, table, place):
@@ -95,7 +53,7 @@ def test_it_opens_without_a_fault_or_a_request(open_page):
     assert fetched == [page.url]
 
 
-@pytest.mark.parametrize("size", _SIZES)
+@pytest.mark.parametrize("size", SIZES)
 def test_every_section_is_seen(open_page, size):
     page = open_page(size)
     links = page.get_by_role("navigation").get_by_role("link").all()
@@ -108,11 +66,11 @@ def test_every_section_is_seen(open_page, size):
     assert page.faults == []
 
 
-@pytest.mark.parametrize("size", _SIZES)
+@pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_wider_than_the_screen(open_page, size):
     page = open_page(size)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    assert page.evaluate("document.documentElement.scrollWidth") == _SIZES[size][0]
+    assert overflow(page) == 0
 
 
 def test_figures_and_images_are_drawn(open_page):
@@ -182,10 +140,8 @@ def test_paper_is_light_and_has_the_settings(open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", _SIZES)
+@pytest.mark.parametrize("size", SIZES)
 def test_it_is_accessible(open_page, size, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = open_page(size, scheme)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    found = axe.Axe().run(page).response["violations"]
-    assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found] == []
+    assert violations(page) == []
