@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, ArrayLike, Bool, Float, Num
 
+_LARGE = 1e30
+
 
 class Rows(NamedTuple):
     """Feature rows ready for computing.
@@ -30,13 +32,18 @@ def prepare_rows(
     Half-precision input is computed in float32: a rank is decided by the last bits.
 
     Args:
-      feat_nd: Features, any numeric dtype.
+      feat_nd: Features, any real dtype.
       mask_n: True on real rows, False on padding; ``None``: all real.
 
     Returns:
       The rows, with everything that does not count set to zero.
+
+    Raises:
+      TypeError: Features are complex.
     """
     feat_nd = jnp.asarray(feat_nd)
+    if jnp.iscomplexobj(feat_nd):
+        raise TypeError(f"features must be real numbers, got {feat_nd.dtype}")
     feat_nd = feat_nd.astype(jnp.promote_types(feat_nd.dtype, jnp.float32))
     real_n = jnp.ones(feat_nd.shape[0], bool) if mask_n is None else jnp.asarray(mask_n)
     finite_n = jnp.isfinite(feat_nd).all(axis=1)
@@ -78,7 +85,9 @@ def l2_normalize(feat_nd: Float[Array, "n d"]) -> Float[Array, "n d"]:
     # Scaling by the largest entry keeps the squares inside the float range. The
     # result does not depend on the scale, so its gradient may be left out.
     scale_n1 = lax.stop_gradient(jnp.abs(feat_nd).max(axis=1, keepdims=True))
-    feat_nd = feat_nd / jnp.where(scale_n1 > 0, scale_n1, 1)
+    # One over the largest floats is too small to be a number; a power of two is exact.
+    shrink_n1 = jnp.where(scale_n1 > _LARGE, 2.0**-8, 1.0).astype(feat_nd.dtype)
+    feat_nd = feat_nd * shrink_n1 / jnp.where(scale_n1 > 0, scale_n1 * shrink_n1, 1)
     squared_n1 = (feat_nd * feat_nd).sum(axis=1, keepdims=True)
     return jnp.where(
         squared_n1 > 0,
