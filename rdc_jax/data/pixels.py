@@ -14,7 +14,7 @@ from jaxtyping import Float32, Int32, Int64, UInt8
 from PIL import Image
 from tqdm import tqdm
 
-from rdc_jax import fingerprint
+from rdc_jax import bars, fingerprint
 from rdc_jax.data import store
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import Source, UnreadableImage
@@ -83,9 +83,16 @@ def pixel_cache(
         "resize": f"bilinear, Pillow {PIL.__version__}",
     }
     path = pathlib.Path(cache_dir) / cache_name(source.name, source.split, f"{size}px")
-    stored = store.cached_array(
-        path, fields=fields, build=lambda writer: _decode(source, size, writer)
-    )
+
+    def build(writer: store.Writer) -> None:
+        _decode(source, size, writer)
+        if source.fingerprint() != fields["source"]:  # Reads changed files only.
+            raise UserError(
+                f"the images of {source.name} changed while they were read: run the "
+                "same command when they are all there"
+            )
+
+    stored = store.cached_array(path, fields=fields, build=build)
     unreadable = stored.extra["unreadable"]
     if unreadable:
         _report(source, unreadable, skip=skip_unreadable)
@@ -124,7 +131,9 @@ def _decode(source: Source, size: int, writer: store.Writer) -> None:
     aspects: list[float] = []
     unreadable: list[int] = []
     label = f"decoding {source.name} {source.split}"
-    with tqdm(total=len(source), desc=label, unit=" images", disable=None) as bar:
+    with tqdm(
+        total=len(source), desc=label, unit=" images", disable=not bars.wanted()
+    ) as bar:
         for decoded in threaded_map(
             lambda chunk: _decode_chunk(source, size, chunk), chunks, batch=1
         ):

@@ -164,7 +164,7 @@ def _load(files: _Files, fields: Mapping[str, Any]) -> Stored:
             f"cannot read the cache {files.array}: {error.strerror or error}; "
             "mend its permissions or choose another cache directory"
         ) from error
-    except (ValueError, EOFError, KeyError, TypeError, AttributeError):
+    except Exception:  # NumPy raises nearly everything on a damaged header.
         raise _Stale("it is damaged") from None
     if not sealed:
         raise _Stale("its header was changed")

@@ -165,11 +165,6 @@ class _Run:
         for stage, episodes in stages.items():
             work = group.open(stage.shot, target, pixels, embed)
             self._stage(stage, group, work, episodes, progress)
-            if self.ledger is not None and isinstance(work, FinetunePass):
-                path = path_of(self.ledger.path.parent, stage.dataset, stage.shot)
-                if path.exists() and read_text(path, "after_title") != group.title:
-                    feat_nd = work.first_features(self.engine.programs)
-                    exhibits.add_after(path, feat_nd, self.options.rdc, group.title)
 
     def _stage(
         self,
@@ -186,6 +181,7 @@ class _Run:
         for block in self.engine.run(work, episodes):
             if self.ledger is None:
                 continue
+            self._show(self.ledger, stage, group, work)
             self.ledger.append(stage, block.counts)
             right_e = self.ledger.counts(stage)[:, shown]
             progress.advance(
@@ -195,6 +191,18 @@ class _Run:
                 100 * right_e / queries,
                 group.shown,
             )
+
+    def _show(self, ledger: Ledger, stage: Stage, group: Group, work: Pass) -> None:
+        """Add a fine-tuned task to its exhibit, before episodes are on record.
+
+        A kill in between leaves the episodes to be computed again, and then this too.
+        """
+        if not isinstance(work, FinetunePass):
+            return
+        path = path_of(ledger.path.parent, stage.dataset, stage.shot)
+        if path.exists() and read_text(path, "after_title") != group.title:
+            feat_nd = work.first_features(self.engine.programs)
+            exhibits.add_after(path, feat_nd, self.options.rdc, group.title)
 
 
 class _Clock:

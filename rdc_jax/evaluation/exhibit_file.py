@@ -3,8 +3,6 @@
 import contextlib
 import dataclasses
 import pathlib
-import zipfile
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,12 +18,6 @@ FOLDER = "exhibits"
 
 # What the answers of an exhibit are called.
 TITLES = {"npc": find("npc_l2").title, "rdc": find("rdc").title}
-
-# What reading a damaged or foreign file may raise.
-_UNREADABLE = (
-    *(OSError, EOFError, ValueError, KeyError, TypeError),
-    *(zipfile.BadZipFile, zlib.error),
-)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,7 +107,7 @@ def read(path: pathlib.Path) -> Exhibit:
             after=Answers(**after) if after else None,
             after_title=str(found["after_title"]),
         )
-    except _UNREADABLE as error:
+    except Exception as error:  # Damaged archives raise nearly everything.
         raise UserError(
             f"{path} is damaged or no exhibit: delete it ({type(error).__name__})"
         ) from error
@@ -148,7 +140,7 @@ def read_text(path: pathlib.Path, name: str) -> str:
     try:
         with path.open("rb") as file, np.load(file) as archive:
             return str(archive[name])
-    except _UNREADABLE:
+    except Exception:
         return ""
 
 

@@ -142,8 +142,11 @@ class Ledger:
 
     def _accept(self, record: Any) -> bool:
         """Note a record, if it is the next one of its stage."""
-        *stage, episode, counts = record
-        known = self._counts[Stage(*stage)]
+        try:
+            *stage, episode, counts = record
+            known = self._counts[Stage(*stage)]
+        except (TypeError, ValueError):  # Whole, but not of our making.
+            return False
         if episode != len(known):
             return False
         known.append(counts)
@@ -165,7 +168,11 @@ def _whole_lines(content: bytes) -> Iterator[tuple[int, Any, int]]:
         checksum = zlib.crc32(text.removesuffix(b"\n"), previous)
         if not line.endswith(b"\n") or stated != b"%08x" % checksum:
             return
-        yield len(line), json.loads(text), checksum
+        try:
+            value = json.loads(text)
+        except ValueError:  # A blank line repeats the checksum before it.
+            return
+        yield len(line), value, checksum
         previous = checksum
 
 

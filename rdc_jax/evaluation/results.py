@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from rdc_jax import fingerprint
 from rdc_jax.evaluation import diagnostics, statistics, table, training_curves
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
+from rdc_jax.evaluation.places import publishable
 from rdc_jax.writing import write_text
 
-RESULTS, TABLE = "results.json", "table.md"
+RESULTS, TABLE, SEAL = "results.json", "table.md", "sha256"
 
 _FORMAT = 1
 _ADVICE = "make room, then run the same command"
@@ -36,10 +38,20 @@ def write(
     Raises:
       UserError: A file cannot be written.
     """
-    results = collect(ledger, options, datasets)
+    results = seal(collect(ledger, options, datasets))
     write_text(workdir / RESULTS, json.dumps(results, indent=1) + "\n", _ADVICE)
     write_text(workdir / TABLE, table.markdown(results), _ADVICE)
     return results
+
+
+def seal(results: dict[str, Any]) -> dict[str, Any]:
+    """Add a digest, by which readers know a damaged file.
+
+    >>> seal({"rows": []}) == seal(seal({"rows": []}))
+    True
+    """
+    content = {name: value for name, value in results.items() if name != SEAL}
+    return {**content, SEAL: fingerprint.of_json(content)}
 
 
 def collect(
@@ -79,8 +91,11 @@ def collect(
 
 
 def _provenance(ledger: Ledger, options: Options) -> dict[str, Any]:
-    """The ledger's header, which may have been begun for fewer or more episodes."""
-    config = {**ledger.header["config"], "episodes": options.episodes}
+    """The ledger's header, which may have been begun for fewer or more episodes.
+
+    Places are left out: results are published, the ledger is not.
+    """
+    config = {**publishable(ledger.header["config"]), "episodes": options.episodes}
     return {**ledger.header, "config": config}
 
 
@@ -144,13 +159,19 @@ def _averages(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     averages = []
     for shot, method, title in keys:
         own = [r for r in rows if (r["shot"], r["method"]) == (shot, method)]
-        averages.append(
-            {
-                "shot": shot,
-                "method": method,
-                "title": title,
-                "datasets": len(own),
-                "accuracy": float(np.mean([row["accuracy"] for row in own])),
+        average = {
+            "shot": shot,
+            "method": method,
+            "title": title,
+            "datasets": len(own),
+            "accuracy": float(np.mean([row["accuracy"] for row in own])),
+        }
+        if "gain" in own[0]:
+            gain = statistics.average([(r["gain"], r["gain_ci95"]) for r in own])
+            average |= {
+                "baseline": own[0]["baseline"],
+                "gain": gain.mean,
+                "gain_ci95": gain.ci95,
             }
-        )
+        averages.append(average)
     return averages

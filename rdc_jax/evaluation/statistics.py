@@ -1,5 +1,6 @@
 """Accuracies over episodes, with the field's interval, and paired comparisons."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,16 @@ def mean(values_e: Num[np.ndarray, " e"]) -> Mean:
     values_e = np.asarray(values_e, np.float64)
     ci95 = 1.96 * values_e.std() / np.sqrt(len(values_e))
     return Mean(float(values_e.mean()), float(ci95))
+
+
+def average(means: Sequence[tuple[float, float]]) -> Mean:
+    """Mean of independent means, each given with its interval.
+
+    >>> average([(1.0, 0.3), (3.0, 0.4)])
+    Mean(mean=2.0, ci95=0.25)
+    """
+    values, intervals = np.array(means).T
+    return Mean(float(values.mean()), float(np.linalg.norm(intervals) / len(values)))
 
 
 def gain(values_e: Float[np.ndarray, " e"], other_e: Float[np.ndarray, " e"]) -> Gain:

@@ -110,6 +110,17 @@ def _gains(results: dict[str, Any], shot: int) -> str:
         ]
         for row in rows
     ]
+    lines += [
+        [
+            "average",
+            row["title"],
+            f"{row['gain']:+.2f} ± {row['gain_ci95']:.2f}",
+            "",
+            "",
+        ]
+        for row in results["averages"]
+        if row["shot"] == shot and "gain" in row
+    ]
     text = f"Gains over {rows[0]['baseline']} on the same tasks:\n\n"
     return text + _table(["data set", "method", "gain", "wins", "losses"], lines)
 

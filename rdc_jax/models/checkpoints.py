@@ -2,8 +2,9 @@
 
 A step directory holds three items: ``variables`` (what a reader of the weights
 wants), ``training`` (what only a resumed run wants) and ``metadata``. Steps appear
-by an atomic rename, so a directory whose name is a number is complete. This is the
-only module that knows orbax.
+by an atomic rename, so a directory whose name is a number is complete. Metadata are
+sealed, for orbax does not notice a flipped bit in a large array. This is the only
+module that knows orbax.
 """
 
 import logging
@@ -17,6 +18,8 @@ import orbax.checkpoint as ocp
 from etils import epath
 
 from rdc_jax.errors import UserError
+from rdc_jax.models.preservation import LatestAndBest, best_of
+from rdc_jax.models.seals import seal, unseal
 
 PyTree = Any
 
@@ -55,16 +58,12 @@ class Checkpoints:
         Args:
           directory: Where the step directories are.
         """
-        policies = ocp.checkpoint_managers
-        keep = policies.AnyPreservationPolicy(
-            [policies.LatestN(2), policies.BestN(get_metric_fn=_score, n=1)]
-        )
+        self._scores: dict[int, float] = {}
         self._directory = pathlib.Path(directory).absolute()
         self._manager = ocp.CheckpointManager(
             self._directory,
             options=ocp.CheckpointManagerOptions(
-                preservation_policy=keep,
-                best_fn=_score,
+                preservation_policy=LatestAndBest(self._score),
                 enable_async_checkpointing=False,
                 cleanup_tmp_directories=True,
             ),
@@ -84,7 +83,12 @@ class Checkpoints:
     @property
     def best_step(self) -> int | None:
         """The step of the highest score, the later of equals; None without steps."""
-        return self._manager.best_step()
+        return best_of(self.steps, self._score) if self.steps else None
+
+    def _score(self, step: int) -> float:
+        if step not in self._scores:
+            self._scores[step] = _saved_score(epath.Path(self._directory / str(step)))
+        return self._scores[step]
 
     def save(
         self,
@@ -110,14 +114,16 @@ class Checkpoints:
         if step in self._manager.all_steps():
             return
         self.check_room(variables, training)
+        noted = {**metadata, "step": step, "score": score}
+        noted = seal(noted, variables=variables, training=training)
         args = ocp.args.Composite(
             variables=ocp.args.StandardSave(variables),
             training=ocp.args.StandardSave(training),
-            metadata=ocp.args.JsonSave({**metadata, "step": step, "score": score}),
+            metadata=ocp.args.JsonSave(noted),
         )
-        metrics = {"score": _NO_SCORE if score is None else float(score)}
+        self._scores[step] = _NO_SCORE if score is None else float(score)
         try:
-            self._manager.save(step, args=args, metrics=metrics, force=True)
+            self._manager.save(step, args=args, force=True)
         except Exception as error:
             raise UserError(self._why_not_saved(step, error)) from error
 
@@ -164,12 +170,14 @@ class Checkpoints:
         for step in reversed(self.steps):
             try:
                 got = self._manager.restore(step, args=args)
+                variables, training = got.variables, got.training
+                noted = unseal(got.metadata, variables=variables, training=training)
             except Exception as error:
                 _log.warning("step %d is unreadable: %s", step, _first_line(error))
                 damaged.append(step)
                 continue
             self._set_aside(damaged)
-            return Restored(step, got.variables, got.training, got.metadata)
+            return Restored(step, variables, training, noted)
         if damaged:
             raise UserError(
                 f"no checkpoint in {self._directory} can be read (steps {damaged}): "
@@ -180,6 +188,7 @@ class Checkpoints:
     def _set_aside(self, steps: list[int]) -> None:
         if not steps:
             return
+        self._scores.clear()  # The numbers are free again.
         if jax.process_index() == 0:
             for step in steps:
                 path = self._directory / str(step)
@@ -217,13 +226,13 @@ def load_variables(
     step_dir = find_step(path)
     try:
         tree = ocp.StandardCheckpointHandler().metadata(step_dir / "variables").tree
-        as_numpy = jax.tree.map(
-            lambda _: ocp.RestoreArgs(restore_type=np.ndarray), tree
+        as_numpy = ocp.RestoreArgs(restore_type=np.ndarray)
+        item = ocp.args.PyTreeRestore(
+            restore_args=jax.tree.map(lambda _: as_numpy, tree)
         )
-        args = ocp.args.Composite(
-            variables=ocp.args.PyTreeRestore(restore_args=as_numpy)
-        )
-        return _read(step_dir, args).variables, _metadata(step_dir)
+        args = ocp.args.Composite(variables=item)
+        variables = _read(step_dir, args).variables
+        return variables, _metadata(step_dir, variables=variables)
     except Exception as error:
         raise UserError(
             f"the checkpoint {step_dir} is damaged: {_first_line(error)}; "
@@ -260,7 +269,7 @@ def find_step(path: str | pathlib.Path) -> epath.Path:
     by_step = {int(p.name): p for p in steps}
     if which == "latest":
         return by_step[max(by_step)]
-    return by_step[max(by_step, key=lambda step: (_saved_score(by_step[step]), step))]
+    return by_step[best_of([*by_step], lambda step: _saved_score(by_step[step]))]
 
 
 def _is_step(path: epath.Path) -> bool:
@@ -276,17 +285,14 @@ def _saved_score(step_dir: epath.Path) -> float:
     return _NO_SCORE if score is None else float(score)
 
 
-def _metadata(step_dir: epath.Path) -> dict[str, Any]:
-    return _read(step_dir, ocp.args.Composite(metadata=ocp.args.JsonRestore())).metadata
+def _metadata(step_dir: epath.Path, **trees: PyTree) -> dict[str, Any]:
+    args = ocp.args.Composite(metadata=ocp.args.JsonRestore())
+    return unseal(_read(step_dir, args).metadata, **trees)
 
 
 def _read(step_dir: epath.Path, args: ocp.args.Composite) -> ocp.args.Composite:
     with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as reader:
         return reader.restore(step_dir, args=args)
-
-
-def _score(metrics: dict[str, float]) -> float:
-    return metrics["score"]
 
 
 def _first_line(error: Exception) -> str:

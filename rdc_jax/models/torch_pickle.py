@@ -1,13 +1,16 @@
 """Reads the tensors of a torch file without torch, and without running its code.
 
 A torch file is a pickle, and unpickling may call anything. Here only dictionaries and
-tensors are let through; a file that asks for more is refused.
+tensors are let through; a file that asks for more is refused. So is one that would take
+far more memory than its size.
 """
 
 import collections
 import io
+import math
 import os
 import pickle
+import pickletools
 import struct
 import zipfile
 from collections.abc import Callable
@@ -66,6 +69,8 @@ def read_tensors(path: str | os.PathLike[str]) -> Any:
 
 def _read_zip(file: BinaryIO) -> Any:
     with zipfile.ZipFile(file) as archive:
+        if any(info.compress_type for info in archive.infolist()):
+            raise ValueError("torch compresses nothing: it may be a bomb")
         (index,) = (n for n in archive.namelist() if n.split("/")[1:] == ["data.pkl"])
         folder = index.removesuffix("data.pkl")
 
@@ -74,8 +79,8 @@ def _read_zip(file: BinaryIO) -> Any:
             content = archive.read(f"{folder}data/{key}")
             return lambda: np.frombuffer(content, dtype, numel)
 
-        saved = _Unpickler(io.BytesIO(archive.read(index)), load).load()
-        return _materialise(saved)
+        saved = _unpickle(io.BytesIO(archive.read(index)), load)
+        return _materialise(saved, {})
 
 
 def _read_legacy(file: BinaryIO) -> Any:
@@ -90,16 +95,16 @@ def _read_legacy(file: BinaryIO) -> Any:
         dtypes[key] = dtype
         return lambda: storages[key]
 
-    if _Unpickler(file, load).load() != _MAGIC:
+    if _unpickle(file, load) != _MAGIC:
         raise ValueError("no torch file")
-    _Unpickler(file, load).load()  # The protocol,
-    _Unpickler(file, load).load()  # and the machine's word sizes.
-    saved = _Unpickler(file, load).load()
-    for key in _Unpickler(file, load).load():
+    _unpickle(file, load)  # The protocol,
+    _unpickle(file, load)  # and the machine's word sizes.
+    saved = _unpickle(file, load)
+    for key in _unpickle(file, load):
         (numel,) = struct.unpack("<q", file.read(8))
         content = file.read(numel * dtypes[key].itemsize)
         storages[key] = np.frombuffer(content, dtypes[key], numel)
-    return _materialise(saved)
+    return _materialise(saved, {})
 
 
 class _Tensor:
@@ -116,11 +121,22 @@ class _Tensor:
             return np.empty(self.size, flat.dtype)
         if self.offset < 0 or min(self.stride, default=0) < 0:
             raise ValueError("a tensor outside of its storage")
-        if self.offset + reach >= len(flat):
+        if self.offset + reach >= len(flat) or math.prod(self.size) > len(flat):
             raise ValueError("a tensor outside of its storage")
         strides = [s * flat.itemsize for s in self.stride]
         view = np.lib.stride_tricks.as_strided(flat[self.offset :], self.size, strides)
         return view.copy()
+
+
+def _unpickle(file: Any, load: Callable[[tuple[Any, ...]], Storage]) -> Any:
+    """Load one pickle, after a look at its instructions."""
+    start = file.tell()
+    for instruction, argument, place in pickletools.genops(file):
+        # The unpickler at once makes room for as many objects as are numbered.
+        if instruction.name.endswith("PUT") and int(argument or 0) > (place or 0):
+            raise ValueError("an object's number is higher than their count")
+    file.seek(start)
+    return _Unpickler(file, load).load()
 
 
 class _Unpickler(pickle.Unpickler):
@@ -153,11 +169,21 @@ def _rebuild_tensor(
     return _Tensor(storage, offset, size, stride)
 
 
-def _materialise(value: Any) -> Any:
+def _materialise(value: Any, made: dict[int, Any]) -> Any:
+    """Turn tensors into arrays; what is shared is made once, however often it is there.
+
+    A list of ten times a list of ten times a list … would fill the memory otherwise.
+    """
+    if id(value) not in made:
+        made[id(value)] = _convert(value, made)
+    return made[id(value)]
+
+
+def _convert(value: Any, made: dict[int, Any]) -> Any:
     if isinstance(value, _Tensor):
         return value.array()
     if isinstance(value, dict):
-        return {key: _materialise(item) for key, item in value.items()}
+        return {key: _materialise(item, made) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_materialise(item) for item in value]
+        return [_materialise(item, made) for item in value]
     return value

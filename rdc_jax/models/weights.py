@@ -3,7 +3,8 @@
     python -m rdc_jax.models.weights CHECKPOINT OUT.safetensors [--image_size=84]
 
 Half of the float32 weights, read without torch and orbax, and
-without running code from it. The header says which network it is.
+without running code from it. The header says which network it is, and holds a digest:
+the format itself does not notice a flipped bit.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import safetensors
 from flax import traverse_util
 from safetensors.numpy import save_file
 
+from rdc_jax import fingerprint
 from rdc_jax.errors import UserError, guard
 
 SUFFIX = ".safetensors"
@@ -71,6 +73,7 @@ def write(
     }
     kept = {name: metadata[name] for name in _KEPT if metadata.get(name) is not None}
     header = {"format": _FORMAT, "metadata": json.dumps(kept)}
+    header["sha256"] = _digest(tensors, header)
     scratch = path.with_name(f".{path.name}.part")
     try:
         save_file(tensors, scratch, metadata=header)
@@ -91,7 +94,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
       ``arch``.
 
     Raises:
-      UserError: It is no such file.
+      UserError: It is no such file, or it is damaged.
     """
     try:
         with safetensors.safe_open(path, framework="np") as file:
@@ -104,10 +107,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
             f"{path} is no backbone of rdc_jax: write one with "
             "`python -m rdc_jax.models.weights CHECKPOINT OUT`"
         )
+    # Files of older versions have no digest.
+    if "sha256" in header and header["sha256"] != _digest(flat, header):
+        raise UserError(f"{path} is damaged: copy it again")
     whole = {name: leaf.astype(np.float32) for name, leaf in flat.items()}
     inner = traverse_util.unflatten_dict(whole, sep=".")
     variables = {part: {"backbone": tree} for part, tree in inner.items()}
     return variables, json.loads(header["metadata"])
+
+
+def _digest(tensors: dict[str, np.ndarray], header: dict[str, str]) -> str:
+    """Identity of all that a reader takes from the file."""
+    return fingerprint.of_json([header["metadata"], fingerprint.of_tree(tensors)])
 
 
 def main(argv: Sequence[str] | None = None) -> None:

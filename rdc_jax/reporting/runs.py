@@ -10,7 +10,7 @@ from rdc_jax.evaluation import exhibit_file
 from rdc_jax.evaluation.exhibit_file import Exhibit
 from rdc_jax.evaluation.exhibits import digest
 from rdc_jax.evaluation.groups import FEATURES
-from rdc_jax.evaluation.results import RESULTS
+from rdc_jax.evaluation.results import RESULTS, SEAL, seal
 
 Row = dict[str, Any]
 
@@ -140,6 +140,11 @@ def _results(path: pathlib.Path) -> dict[str, Any]:
     if not isinstance(results, dict) or results.get("format") != _FORMAT:
         raise UserError(
             f"{path} is not of this version: run the same run_eval.py command again"
+        )
+    if SEAL in results and results != seal(results):
+        raise UserError(
+            f"{path} is damaged or was edited: run the same run_eval.py command again "
+            "to write it anew"
         )
     if not results["rows"]:
         raise UserError(f"{path} has no results: evaluate at least one method")

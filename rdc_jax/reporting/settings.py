@@ -1,15 +1,11 @@
 """Where results come from: settings and fingerprints, without private places."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from rdc_jax.evaluation.places import hide_places
 from rdc_jax.methods import Settings
 from rdc_jax.reporting.runs import Run
-
-# Fields whose value is a place on somebody's machine, whatever it looks like.
-_PLACES = {"data_dir", "cache_dir", "checkpoint", "plugins", "init_from", "workdir"}
-_ABSOLUTE = re.compile(r"^(/|~|\.\./|\\\\|[A-Za-z]:[\\/])")
 
 # What the fields of `config.rdc` and `config.finetune` decide.
 _MEANINGS = {
@@ -111,26 +107,6 @@ def origins(run: Run) -> list[tuple[str, str]]:
     found += list(provenance["versions"].items())
     found.append(("computed on", f"{backend['platform']} ({backend['device']})"))
     return found
-
-
-def hide_places(field: str, value: str) -> str:
-    """Keep the last part of a path, and texts that are no path as they are.
-
-    >>> hide_places("data_dir", "/home/ann/data")
-    '…/data'
-    >>> hide_places("datasets", "cub,/home/ann/birds,tfds:eurosat/rgb")
-    'cub,…/birds,tfds:eurosat/rgb'
-    """
-    parts = value.split(",")
-    if not any(_ABSOLUTE.match(part.strip()) for part in parts):
-        if field not in _PLACES or not re.search(r"[\\/]", value):
-            return value
-        return ",".join(_last(part) for part in parts)
-    return ",".join(_last(p) if _ABSOLUTE.match(p.strip()) else p for p in parts)
-
-
-def _last(path: str) -> str:
-    return "…/" + re.split(r"[\\/]", path.strip().rstrip("\\/"))[-1]
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -64,7 +64,7 @@ class MetricsLog:
 
 
 def read_metrics(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
-    """Read the lines of a run's record; a line cut short by a kill is left out.
+    """Read the lines of a run's record; torn and unreadable ones are left out.
 
     Args:
       workdir: Of the run.
@@ -77,7 +77,7 @@ def read_metrics(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
     """
     path = pathlib.Path(workdir) / METRICS
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_bytes().splitlines()
     except OSError as error:
         raise UserError(
             f"cannot read {path} ({error.strerror}): give the work directory of a run"
@@ -95,9 +95,10 @@ def _truncate(path: pathlib.Path, step: int) -> None:
     os.replace(scratch, path)
 
 
-def _parse(text: str) -> dict[str, Any] | None:
+def _parse(text: bytes) -> dict[str, Any] | None:
     try:
         line = json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:  # No JSON, or no UTF-8.
         return None
-    return line if isinstance(line, dict) and "step" in line else None
+    whole = isinstance(line, dict) and isinstance(line.get("step"), int)
+    return line if whole else None

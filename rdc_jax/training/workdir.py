@@ -65,7 +65,7 @@ def check_same_run(workdir: pathlib.Path, record: dict[str, Any]) -> None:
         return
     try:
         old, new = _flat(json.loads(path.read_text())), _flat(record)
-    except ValueError:
+    except (ValueError, AttributeError):
         raise UserError(
             f"{path} is damaged: restore it from a copy, or take another --workdir"
         ) from None

@@ -87,6 +87,18 @@ def test_averages_are_over_data_sets(found):
     assert average["accuracy"] == pytest.approx(sum(mine) / 2)
 
 
+def test_average_gains_have_the_interval_of_independent_data_sets(found):
+    rows = [r for r in found["rows"] if (r["shot"], r["method"]) == (1, "rdc")]
+    average = found["averages"][2]
+    assert (average["shot"], average["method"]) == (1, "rdc")
+    assert average["gain"] == pytest.approx(np.mean([row["gain"] for row in rows]))
+    variance = sum((row["gain_ci95"] / 2) ** 2 for row in rows)  # Of half the sum.
+    assert average["gain_ci95"] == pytest.approx(np.sqrt(variance))
+    assert "gain" not in found["averages"][1]  # The baseline itself.
+    line = f"{average['gain']:+.2f} ± {average['gain_ci95']:.2f}"
+    assert line in table.markdown(found)
+
+
 def test_neighbours_are_summed_up(found):
     row = found["neighbours"][0]
     assert (row["dataset"], row["shot"]) == ("cub", 1)
