@@ -1,0 +1,15 @@
+"""How much torture: small numbers by default, more from the environment.
+
+``make torture`` sets them. All choices follow from the seed.
+"""
+
+import collections
+import os
+
+KILLS = int(os.environ.get("RDC_JAX_KILLS", "54"))
+DAMAGES = int(os.environ.get("RDC_JAX_DAMAGES", "12"))  # of each kind of file
+CASES = int(os.environ.get("RDC_JAX_CASES", "20"))  # of each property
+SEED = int(os.environ.get("RDC_JAX_TORTURE_SEED", "0"))
+
+# What was done in this session, for the summary at its end.
+tally: collections.Counter[str] = collections.Counter()
