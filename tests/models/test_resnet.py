@@ -46,7 +46,7 @@ def test_half_precision_computes_in_it_and_keeps_float32_weights():
 
 
 def test_initial_weights_have_the_lineages_scale():
-    model = models.create("resnet10")
+    model = models.create("resnet10", conv="xla")
     params = jax.jit(model.init)(jax.random.key(0), jnp.zeros((1, 32, 32, 3)))["params"]
     kernel = params["block4"]["conv2"]["kernel"]
     np.testing.assert_allclose(kernel.std(), np.sqrt(2 / (9 * 512)), rtol=0.01)
@@ -60,7 +60,10 @@ def test_unknown_names_are_told():
         models.create("resnet10", conv="fft")
 
 
-@pytest.mark.parametrize("conv", ["xla", "matmul", "auto"])
+@pytest.mark.parametrize(
+    "conv",
+    [*(pytest.param(c, marks=pytest.mark.slow) for c in ("xla", "matmul")), "auto"],
+)
 def test_one_training_step_equals_torchs(conv, tmp_path):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
     from models.torch_reference import Classifier as TorchClassifier

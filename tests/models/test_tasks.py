@@ -12,7 +12,10 @@ from rdc_jax.models.resnet import BasicBlock, ResNet
 BLOCKS = (functools.partial(BasicBlock, 16), functools.partial(BasicBlock, 8, 2))
 
 
-@pytest.mark.parametrize("conv", ["matmul", "auto"])
+_SLOW = pytest.param("matmul", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("conv", [_SLOW, "auto"])
 def test_tasks_under_vmap_equal_a_loop(conv):
     model = ResNet(BLOCKS, conv=conv)
     images = jax.random.normal(jax.random.key(0), (3, 4, 40, 40, 3))
