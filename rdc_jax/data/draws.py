@@ -32,31 +32,48 @@ def uniforms(
         if run.size
     ]
     raw = np.concatenate([*words, np.empty(0, np.uint64)])
-    bits = raw.reshape(len(distinct), steps * _WORDS)[:, :draws] >> np.uint64(11)
-    return (bits * 2.0**-53)[place]
+    raw >>= np.uint64(11)
+    bits = raw.reshape(len(distinct), steps * _WORDS)[place, :draws]
+    return bits * 2.0**-53
 
 
 def without_replacement(
-    uniform_rm: Float64[np.ndarray, "r m"], size_r: Int64[np.ndarray, "r"]
+    uniform_rm: Float64[np.ndarray, "r m"],
+    size_r: Int64[np.ndarray, "r"],
+    needed_r: Int64[np.ndarray, "r"] | None = None,
 ) -> Int32[np.ndarray, "r m"]:
-    """The first ``m`` entries of a random permutation of ``range(size)``, row by row.
+    """The first entries of a random permutation of ``range(size)``, row by row.
 
-    This is Fisher and Yates' shuffle, stopped after ``m`` swaps and remembering only
-    the places that a swap has touched: a row costs ``m ** 2`` whatever its size. Where
-    ``m`` exceeds a row's size, the entries beyond it mean nothing.
+    This is Fisher and Yates' shuffle, stopped after as many swaps as entries are needed
+    and remembering only the places that a swap has touched: a row costs
+    ``needed ** 2`` whatever its size.
+
+    Args:
+      uniform_rm: The draws, one an entry.
+      size_r: What to permute in each row.
+      needed_r: Entries wanted of each row, at most ``size``; all ``m`` by default.
+
+    Returns:
+      The entries; 0 beyond what is needed.
     """
     rows, m = uniform_rm.shape
-    steps = np.arange(m)[:, None]
-    jump = (uniform_rm.T * np.maximum(size_r - steps, 1)).astype(np.int32)
-    target = steps.astype(np.int32) + jump
-    picked = target.copy()
-    moved = np.empty((m, rows), np.int32)  # what step i has put in place target[i]
+    if needed_r is None:
+        needed_r = np.full(rows, m)
+    order = np.argsort(-needed_r, kind="stable")  # so that a step takes the first rows
+    result = np.zeros((rows, m), np.int32)
+    swaps: list[tuple[np.ndarray, np.ndarray]] = []  # the place, and what was put there
     for j in range(m):
-        moved[j] = j
-        for i in range(j):
-            np.copyto(picked[j], moved[i], where=target[i] == target[j])
-            np.copyto(moved[j], moved[i], where=target[i] == j)
-    return picked.T
+        live = order[: np.count_nonzero(needed_r > j)]
+        jump = uniform_rm[live, j] * np.maximum(size_r[live] - j, 1)
+        place = j + jump.astype(np.int32)
+        picked, put = place.copy(), np.full_like(place, j)
+        for earlier_place, earlier_put in swaps:
+            before, there = earlier_place[: len(live)], earlier_put[: len(live)]
+            np.copyto(picked, there, where=before == place)
+            np.copyto(put, there, where=before == j)
+        result[live, j] = picked
+        swaps.append((place, put))
+    return result
 
 
 def proportional_counts(
@@ -75,9 +92,25 @@ def proportional_counts(
     >>> proportional_counts(np.array([[3.0, 1.0]]), np.array([[5, 9]]), total=8)
     array([[5, 3]])
     """
-    counts = np.zeros_like(room_ec)
-    rows = np.arange(len(counts))
-    for _ in range(total):
-        claim = np.where(counts < room_ec, weight_ec / (counts + 0.5), -1.0)
+    counts = np.minimum(_safe_start(weight_ec, total), room_ec)
+    while (rows := np.flatnonzero(counts.sum(axis=1) < total)).size:
+        had = counts[rows]
+        claim = np.where(had < room_ec[rows], weight_ec[rows] / (had + 0.5), -1.0)
         counts[rows, claim.argmax(axis=1)] += 1
     return counts
+
+
+def _safe_start(
+    weight_ec: Float64[np.ndarray, "e c"], total: int
+) -> Int64[np.ndarray, "e c"]:
+    """Units that every class is sure to get, so that few are left to give singly.
+
+    With ``x`` the shares of ``total - c / 2`` units, rounding gives away ``total`` at
+    most, and those are the units that come first. One less in each class is beyond
+    the reach of rounding errors.
+    """
+    sum_e1 = weight_ec.sum(axis=1, keepdims=True)
+    nothing = np.zeros_like(weight_ec)
+    share_ec = np.divide(weight_ec, sum_e1, where=sum_e1 > 0, out=nothing)
+    spread = max(total - weight_ec.shape[1] / 2, 0)
+    return np.maximum(np.floor(share_ec * spread - 0.5), 0).astype(np.int64)

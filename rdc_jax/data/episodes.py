@@ -112,8 +112,7 @@ class EpisodeSampler:
         num_classes = np.full(len(numbers), len(self.classes))
         chosen_ec = draws.without_replacement(uniform.classes, num_classes)
         counts_ec = self._query_counts(uniform.counts, chosen_ec)
-        most = int(counts_ec.max(initial=0))
-        images_ecm = self._pick(uniform.images, chosen_ec, spec.shot + most)
+        images_ecm = self._pick(uniform.images, chosen_ec, spec.shot + counts_ec)
         support_ecs, spare_ecm = np.split(images_ecm, [spec.shot], axis=2)
         queries_eq, labels_eq = _deal(spare_ecm, counts_ec, uniform.order)
         support_es = support_ecs.reshape(len(numbers), spec.support_size)
@@ -150,17 +149,18 @@ class EpisodeSampler:
         return draws.proportional_counts(weight_ec, room_ec, self.spec.query_size)
 
     def _pick(
-        self, uniform_ecm: np.ndarray, chosen_ec: np.ndarray, depth: int
+        self, uniform_ecm: np.ndarray, chosen_ec: np.ndarray, needed_ec: np.ndarray
     ) -> Int32[np.ndarray, "e c m"]:
-        """Different random images of each chosen class, ``depth`` of them."""
+        """Different random images of each chosen class, as many as are needed of it."""
+        depth = int(needed_ec.max(initial=self.spec.shot))
         places_rm = draws.without_replacement(
             uniform_ecm[:, :, :depth].reshape(chosen_ec.size, depth),
             self._size[chosen_ec].reshape(-1),
+            needed_ec.reshape(-1),
         )
         first_ec1 = self._first[chosen_ec][:, :, None]
         places_ecm = first_ec1 + places_rm.reshape(*chosen_ec.shape, depth)
-        # Places beyond a class's size are never dealt; they only must not overrun.
-        return self._images.take(places_ecm, mode="clip")
+        return self._images[places_ecm]
 
 
 class _Uniforms(NamedTuple):

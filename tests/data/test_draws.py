@@ -18,6 +18,18 @@ def _shuffle_oracle(uniform_m, size):
     return deck[: len(uniform_m)]
 
 
+def _seats_oracle(weights, rooms, total):
+    """One unit at a time to the class that is furthest below its share."""
+    counts = [0] * len(weights)
+    for _ in range(total):
+        claims = [
+            weight / (count + 0.5) if count < room else -1.0
+            for weight, count, room in zip(weights, counts, rooms, strict=True)
+        ]
+        counts[claims.index(max(claims))] += 1
+    return counts
+
+
 @given(_NUMBERS, st.integers(0, 2**128 - 1), st.integers(1, 9))
 def test_a_row_depends_on_its_own_number_only(numbers, key, count):
     together = draws.uniforms(key, np.array(numbers, np.int64), count)
@@ -43,6 +55,19 @@ def test_sparse_shuffle_equals_a_real_shuffle(key, sizes):
     picked_rm = draws.without_replacement(uniform_rm, np.array(sizes))
     for picked, uniform, size in zip(picked_rm, uniform_rm, sizes, strict=True):
         assert picked.tolist() == _shuffle_oracle(uniform, size)
+
+
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(9, 12)), min_size=1, max_size=6),
+)
+def test_rows_that_need_fewer_entries_get_the_same_first_ones(key, rows):
+    needed, sizes = np.array(rows).T
+    uniform_rm = draws.uniforms(key, np.arange(len(rows)), 9)
+    whole = draws.without_replacement(uniform_rm, sizes)
+    part = draws.without_replacement(uniform_rm, sizes, needed)
+    wanted = np.arange(9) < needed[:, None]
+    np.testing.assert_array_equal(part, np.where(wanted, whole, 0))
 
 
 def test_the_largest_draw_stays_in_range():
@@ -78,6 +103,7 @@ def test_counts_fill_the_total_within_the_room(weights, total, data):
     )
     assert counts.sum() == total
     assert (counts <= rooms).all()
+    assert counts[0].tolist() == _seats_oracle(weights, rooms, total)
 
 
 def test_counts_round_the_shares_where_there_is_room():

@@ -148,12 +148,17 @@ def test_uneven_queries_take_no_more_than_a_class_has():
     assert (images.max(axis=0) == [8, 9, 26, 26]).all()  # all four reach their limit
 
 
-def test_ten_thousand_episodes_take_about_a_second_at_most():
+@pytest.mark.parametrize("dirichlet", [None, 2.0])
+def test_ten_thousand_episodes_take_less_than_a_second(dirichlet):
     labels = np.random.default_rng(0).integers(0, 100, 60_000)
-    sampler = EpisodeSampler(labels, EpisodeSpec(shot=5), seed=0, dataset="big")
-    start = time.process_time()
-    assert len(sampler(range(10_000)).indices) == 10_000
-    assert time.process_time() - start < 1.5
+    spec = EpisodeSpec(shot=5, dirichlet=dirichlet)
+    sampler = EpisodeSampler(labels, spec, seed=0, dataset="big")
+    seconds = []
+    for _ in range(3):  # other programs may be at work
+        start = time.process_time()
+        assert len(sampler(range(10_000)).indices) == 10_000
+        seconds.append(time.process_time() - start)
+    assert min(seconds) < 1
 
 
 def test_small_classes_are_left_out_and_named(caplog):
