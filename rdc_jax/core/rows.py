@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, ArrayLike, Bool, Float, Num
+from jaxtyping import Array, ArrayLike, Bool, Float, Num, UInt
 
 _LARGE = 1e30
 
@@ -102,18 +102,30 @@ def equal_rows(feat_nd: Float[Array, "n d"]) -> Bool[Array, "n n"]:
     Matrix products round equal rows differently depending on where they stand, which
     would break ties at random. Integer sums of the rows' bits do not depend on the
     order of summation; two of them make a 64-bit hash (128 for float64).
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> from rdc_jax.core.rows import equal_rows
+      >>> equal_rows(jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, -0.0]]))[0].tolist()
+      [True, False, True]
     """
     bits = jnp.uint64 if feat_nd.dtype == jnp.float64 else jnp.uint32
     feat_nd = jnp.where(feat_nd == 0, 0, feat_nd)  # -0.0 equals 0.0
     word_nd = lax.bitcast_convert_type(feat_nd, bits)
-    word_nd = (word_nd ^ (word_nd >> 15)) * jnp.asarray(0x2C1B3C6D, bits)
-    place_d = 2 * jnp.arange(feat_nd.shape[1], dtype=bits) + 1
-    hashes = (
-        (word_nd * (place_d * jnp.asarray(odd, bits))).sum(axis=1, dtype=bits)
-        for odd in (0x9E3779B1, 0x85EBCA77)
-    )
-    equal = (hash_n[:, None] == hash_n[None, :] for hash_n in hashes)
-    return jnp.logical_and(*equal)
+    place_d = jnp.arange(feat_nd.shape[1], dtype=bits) * jnp.asarray(0x9E3779B1, bits)
+    # Words are stirred with their places before they are added: of plain products with
+    # the places, many sums are equal where entries are, as in rows of zeros and ones.
+    first_nd = _stir(_stir(word_nd ^ place_d[None, :], 0x85EBCA6B), 0xC2B2AE35)
+    second_nd = _stir(first_nd, 0x27D4EB2F)
+    sums = (x_nd.sum(axis=1, dtype=bits) for x_nd in (first_nd, second_nd))
+    return jnp.logical_and(*(sum_n[:, None] == sum_n[None, :] for sum_n in sums))
+
+
+def _stir(word: UInt[Array, "..."], odd: int) -> UInt[Array, "..."]:
+    """Let each half of a word's bits depend on the other, reversibly."""
+    half = 4 * word.dtype.itemsize
+    word = (word ^ (word >> half)) * jnp.asarray(odd, word.dtype)
+    return word ^ (word >> half)
 
 
 def mask_pairs(
