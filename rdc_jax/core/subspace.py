@@ -172,6 +172,7 @@ def _iterate(
         return _Progress(image_db, basis_dp, residual, state.rounds + 1)
 
     image_db = apply(_orthonormalise(start_db))
-    unknown = jnp.asarray(jnp.inf, kernel_dd.dtype)
+    # Made of the kernel, it varies over devices as the kernel does (``shard_map``).
+    unknown = jnp.full_like(kernel_dd[0, 0], jnp.inf)
     state = _Progress(image_db, start_db[:, :dim], unknown, jnp.asarray(0, jnp.int32))
     return lax.while_loop(unsettled, improve, state).basis

@@ -54,10 +54,18 @@ def test_shard_map_over_eight_devices_equals_one_by_one(batch, expected):
     assert jax.device_count() == 8
     mesh = jax.make_mesh((8,), ("episode",), (AxisType.Auto,))
     spec = PartitionSpec("episode")
-    fn = jax.shard_map(
-        jax.vmap(one_episode), mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False
-    )
+    fn = jax.shard_map(jax.vmap(one_episode), mesh=mesh, in_specs=spec, out_specs=spec)
     assert_same(jax.jit(fn)(*batch), expected)
+
+
+def test_shard_map_follows_the_iterated_subspace_too(batch):
+    """Its checks of what varies over devices reach into the loop."""
+    mesh = jax.make_mesh((8,), ("episode",), (AxisType.Auto,))
+    spec = PartitionSpec("episode")
+    params = RDCParams(k=5, k2=3, dim=4, solver="iterate")
+    fn = jax.vmap(functools.partial(calibration.rdc, num_classes=5, params=params))
+    mapped = jax.shard_map(fn, mesh=mesh, in_specs=spec, out_specs=spec)
+    assert_same(jax.jit(mapped)(*batch), jax.jit(fn)(*batch))
 
 
 def test_a_mesh_by_sharding_alone_equals_one_by_one(batch, expected):
