@@ -19,7 +19,8 @@ def attention_mask(
       >>> rdc_jax.attention_mask(jnp.eye(2, dtype=bool), alpha=0.5).tolist()
       [[1.5, 1.0], [1.0, 1.5]]
     """
-    return 1 + jnp.asarray(alpha) * jnp.asarray(neighbours)
+    weight_nn = 1 + jnp.asarray(alpha) * jnp.asarray(neighbours)
+    return weight_nn.astype(weight_nn.dtype)  # Of a plain number, the type is weak.
 
 
 def soft_distribution(
@@ -96,7 +97,9 @@ def kl_loss(
         soft_distribution(weight * x, tau, pairs=filled, sign=sign)
         for x in (target, original)
     )
-    terms = jnp.where(filled, jnp.exp(log_p) * (_finite(log_p) - _finite(log_q)), 0)
+    # Pairs that do not count are -inf in both: their difference must not be taken.
+    gain = jnp.where(filled, log_p, 0) - jnp.where(filled, log_q, 0)
+    terms = jnp.where(filled, jnp.exp(log_p) * gain, 0)
     kl_n = jnp.where(counted_n, terms.sum(axis=1), 0)
     loss = jnp.square(tau) * kl_n.sum() / jnp.maximum(counted_n.sum(), 1)
     return loss.astype(dtype)
@@ -148,8 +151,3 @@ def _weighted_inputs(
     weight = attention_mask(lax.stop_gradient(neighbours), alpha).astype(compute)
     target = lax.stop_gradient(jnp.asarray(target).astype(compute))
     return jnp.asarray(original).astype(compute), target, weight
-
-
-def _finite(log_p: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    # Masked entries are -inf; 0 keeps them out of the gradient.
-    return jnp.where(jnp.isfinite(log_p), log_p, 0)

@@ -75,3 +75,16 @@ def test_alpha_and_tau_can_be_swept_in_one_call(task):
 def test_a_task_of_one_row_costs_nothing():
     zero, none = jnp.zeros((1, 1)), jnp.ones((1, 1), bool)
     assert rdc_jax.kl_loss(zero, zero, none) == 0
+
+
+@pytest.mark.parametrize("loss", [rdc_jax.kl_loss, rdc_jax.mse_loss])
+@pytest.mark.parametrize("which", [0, 1])
+def test_distances_that_are_not_finite_are_not_hidden(task, loss, which):
+    broken = [jnp.asarray(x) for x in task]
+    broken[which] = broken[which].at[2, 3].set(jnp.nan)
+    assert np.isnan(loss(*broken))
+
+
+def test_attention_has_a_dtype_of_its_own(task):
+    """A weak type would compile what it is given to twice."""
+    assert not rdc_jax.attention_mask(task[2], alpha=0.5).weak_type
