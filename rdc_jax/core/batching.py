@@ -38,18 +38,23 @@ def over_episodes(
         of one episode allows, see ``chunk_size``.
 
     Returns:
-      A function of the same arguments with a leading episode axis on every array.
+      A function of the same arguments, keywords included, with a leading episode axis
+      on every array.
     """
     if chunk is not None and chunk < 1:
         raise ValueError(f"chunk must be at least 1, got {chunk}")
 
-    def mapped(*args: Any) -> Any:
-        size = chunk_size(fn, *args) if chunk is None else chunk
-        episodes = _episodes(args)
+    def one_episode(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+        args, kwargs = arguments
+        return fn(*args, **kwargs)
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        arguments = (args, kwargs)
+        size = chunk_size(one_episode, arguments) if chunk is None else chunk
+        episodes = _episodes(arguments)
         if size >= episodes:
-            return jax.vmap(fn)(*args)
-        size = _even(size, episodes)
-        return lax.map(lambda one: fn(*one), args, batch_size=size)
+            return jax.vmap(one_episode)(arguments)
+        return lax.map(one_episode, arguments, batch_size=_even(size, episodes))
 
     return mapped
 

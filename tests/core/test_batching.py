@@ -40,6 +40,17 @@ def test_every_chunk_size_gives_the_same_results(batch, whole, chunk):
     np.testing.assert_allclose(got.distances, whole.distances, atol=1e-4)
 
 
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_keyword_arguments_are_mapped_too(batch, chunk):
+    support, labels, query = (x[:6] for x in batch)
+    masks = np.arange(query.shape[1]) < np.arange(3, 9)[:, None]
+    npc = functools.partial(rdc_jax.npc, num_classes=5)
+    got = jax.jit(over_episodes(npc, chunk))(support, labels, query, query_mask=masks)
+    want = npc(support[5], labels[5], query[5], query_mask=masks[5])
+    np.testing.assert_allclose(got[5], want, atol=1e-6)
+    assert (got[0, 3:] == 0).all() and (got[0, :3] > 0).all()
+
+
 def test_gradients_pass_through_chunks():
     x = jnp.arange(10.0)
     mapped = over_episodes(lambda v: v**3, chunk=4)
