@@ -105,7 +105,8 @@ def open_tfds(
     """Open a prepared TFDS data set.
 
     Every record is read once, for its label. Classes come in the sorted order of
-    their names, examples in the order of their own names.
+    their names, or of their numbers where TFDS does not name them; examples in the
+    order of their own names.
 
     Args:
       dataset: TFDS's name, with the config if there are several: ``eurosat/rgb``.
@@ -202,7 +203,7 @@ def _listed(
     rows = [r for r, (label, _, kept) in enumerate(found) if kept and label >= 0]
     if not rows:
         raise UserError(f"{records!r} has no labelled examples; try another split")
-    used = sorted({found[r][0] for r in rows}, key=lambda label: names[label])
+    used = _in_order({found[r][0] for r in rows}, names)
     position = {label: index for index, label in enumerate(used)}
     rows.sort(key=lambda r: (position[found[r][0]], found[r][1], r))
     unlabelled = sum(label < 0 for label, _, _ in found)
@@ -218,6 +219,13 @@ def _listed(
         class_names=tuple(names[label] for label in used),
         notes=(note,) if unlabelled else (),
     )
+
+
+def _in_order(labels: set[int], names: list[str]) -> list[int]:
+    """By name; by number where labels have none, because "10" comes before "9"."""
+    if names == [str(label) for label in range(len(names))]:
+        return sorted(labels)
+    return sorted(labels, key=lambda label: names[label])
 
 
 def _as_id(example: dict[str, Any], key: str | None, row: int) -> str:

@@ -252,17 +252,41 @@ def test_a_format_without_random_access_says_how_to_prepare_again(tmp_path):
 
 
 def test_a_known_name_is_read_from_tfds_by_the_papers_protocol(tmp_path):
-    names = [f"{n:03}.Bird" for n in range(1, 201)]
-    examples = [_example(name, n) for n, name in enumerate(names)]
+    names = [f"Maker {n:03} Sedan 2012" for n in range(196)]
+    examples = [_example(name, n) for n, name in enumerate(reversed(names))]
+    splits = {"train": examples, "test": examples[:1]}
+    prepare(tmp_path, "cars196", splits, features=standard_features(names[::-1]))
+    source = open_source("tfds:cars", tmp_path)
+    assert source.name == "cars"
+    assert source.class_names == tuple(names[3::4])
+    assert len(open_source("tfds:cars", tmp_path, "base")) == 98
+    raw = open_source("tfds:cars196", tmp_path, "test")
+    assert raw.class_names == (names[-1],)
+
+
+def test_classes_without_names_come_by_number(tmp_path):
+    """As in TFDS's CUB, whose labels are the numbers of the birds, less one."""
+    features = {
+        "image": tfds.features.Image(),
+        "image/filename": tfds.features.Text(),
+        "label": tfds.features.ClassLabel(num_classes=200),
+        "label_name": tfds.features.Text(),
+    }
+    examples = [
+        {
+            "image": encode(pixels(n)),
+            "image/filename": f"images/{n + 1:03}.Bird/a.jpg",
+            "label": n,
+            "label_name": "bird",
+        }
+        for n in range(200)
+    ]
     splits = {"train": examples[::2], "test": examples[1::2]}
-    features = standard_features(names)
     prepare(tmp_path, "caltech_birds2011", splits, features=features)
     source = open_source("tfds:cub", tmp_path)
-    assert source.name == "cub"
-    assert source.class_names == tuple(names[3::4])
+    assert source.class_names == tuple(str(n) for n in range(3, 200, 4))
+    assert source.ids == tuple(f"images/{n:03}.Bird/a.jpg" for n in range(4, 201, 4))
     assert len(open_source("tfds:cub", tmp_path, "base")) == 100
-    raw = open_source("tfds:caltech_birds2011", tmp_path, "train")
-    assert raw.class_names == tuple(names[::2])
 
 
 def test_what_tfds_lacks_or_splits_otherwise_is_said(tmp_path):
