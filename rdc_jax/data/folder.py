@@ -111,16 +111,16 @@ class _Listing:
         self.root = root
         self.notes: list[Note] = []
         self.ignored: collections.Counter[str] = collections.Counter()
-        self.loose_images = 0
+        self.loose_images: list[str] = []
 
     def folders(self, folder: pathlib.Path) -> list[os.DirEntry[str]]:
-        """Class folders; loose files beside them are counted."""
+        """Class folders; loose files beside them are remembered."""
         kept = []
         for entry in self._entries(folder):
             if entry.is_dir():
                 kept.append(entry)
             elif _is_image(entry.name):
-                self.loose_images += 1
+                self.loose_images.append(entry.name)
             else:
                 self._ignore(entry)
         return kept
@@ -133,10 +133,12 @@ class _Listing:
                 self._skip(entry, "a folder inside a class is not read")
             elif not _is_image(entry.name):
                 self._ignore(entry)
+            elif not entry.is_file():  # reading a pipe would wait for ever
+                self._skip(entry, "a pipe, socket or device is not read")
             else:
                 kept.append(entry.name)
         if not kept:
-            text = f"class {printable(folder.name)} has no images"
+            text = f"class '{printable(folder.name)}' has no images"
             self.notes.append(Note("empty class", text))
         return kept
 
@@ -144,7 +146,9 @@ class _Listing:
         """All notes, with one line for everything that was ignored."""
         notes = list(self.notes)
         if self.loose_images:
-            text = f"{self.loose_images} images beside the class folders in {self.root}"
+            text = f"{self.root / self.loose_images[0]}: beside the class folders"
+            if more := len(self.loose_images) - 1:
+                text += f", like {more} more"
             notes.append(Note("skipped", printable(text)))
         if self.ignored:
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self.ignored.items()))

@@ -72,11 +72,13 @@ def test_extensions_are_matched_in_any_case(tmp_path):
 def test_hidden_and_loose_files_are_reported(tmp_path):
     make_folder(tmp_path, ["ant"])
     write(tmp_path / "loose.jpg")
+    write(tmp_path / "lost.jpg")
     (tmp_path / "ant" / ".DS_Store").touch()
     (tmp_path / ".git").mkdir()
     (tmp_path / "__MACOSX").mkdir()
     notes = _notes(open_folder(tmp_path, name="x"))
-    assert f"skipped: 1 images beside the class folders in {tmp_path}" in notes
+    loose = f"{tmp_path}/loose.jpg: beside the class folders, like 1 more"
+    assert f"skipped: {loose}" in notes
     assert "ignored: not images: 3 hidden" in notes
 
 
@@ -87,9 +89,18 @@ def test_empty_classes_and_nested_folders_are_reported(tmp_path):
     source = open_folder(tmp_path, name="x")
     assert source.class_names == ("ant",)
     assert len(source) == 2
-    assert "empty class: class bee has no images" in _notes(source)
+    assert "empty class: class 'bee' has no images" in _notes(source)
     nested = tmp_path / "ant" / "deeper"
     assert f"skipped: {nested}: a folder inside a class is not read" in _notes(source)
+
+
+def test_pipes_are_not_waited_for(tmp_path):
+    make_folder(tmp_path, ["ant"])
+    os.mkfifo(tmp_path / "ant" / "pipe.png")
+    source = open_folder(tmp_path, name="x")
+    assert len(source) == 2
+    pipe = f"{tmp_path}/ant/pipe.png: a pipe, socket or device is not read"
+    assert f"skipped: {pipe}" in _notes(source)
 
 
 def test_links_that_loop_escape_or_dangle_are_skipped(tmp_path):
@@ -150,7 +161,7 @@ def test_split_folders_are_told_from_classes(tmp_path):
         (lambda root: None, "is not a folder"),
         (lambda root: root.mkdir(), "no images in the class folders"),
         (lambda root: write(root / "a.jpg"), "holds images but no class folders"),
-        (lambda root: (root / "ant").mkdir(parents=True), "class ant has no images"),
+        (lambda root: (root / "ant").mkdir(parents=True), "class 'ant' has no images"),
     ],
 )
 def test_nothing_to_open_says_what_was_expected(tmp_path, make, message):

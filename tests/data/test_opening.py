@@ -134,7 +134,7 @@ def test_problems_are_logged_a_few_of_each_kind(tmp_path, caplog):
     with caplog.at_level(logging.INFO):
         open_source("photos", tmp_path)
     assert len(caplog.records) == 6
-    assert caplog.messages[0] == "photos: empty class: class empty 0 has no images"
+    assert caplog.messages[0] == "photos: empty class: class 'empty 0' has no images"
     assert caplog.messages[-1] == "photos: empty class: 4 more"
 
 

@@ -84,7 +84,7 @@ def test_every_fault_of_a_broken_copy_is_one_line(broken):
             f"truncated: {broken}/ant/cut.jpg: truncated",
             f"unreadable: {broken}/ant/text.jpg: {known}",
             f"unreadable: {broken}/ant/zero.png: empty file",
-            "empty class: class empty class has no images",
+            "empty class: class 'empty class' has no images",
             f"duplicate: {broken}/bee/copy.png: same pixels as {broken}/bee/000.png",
             f"duplicate: {broken}/cat/stolen.bmp: same pixels as {broken}/ant/000.png, "
             "in another class",
