@@ -32,7 +32,7 @@ def chunk_length(images: int, image_bytes: int, budget: int) -> int:
     return next((n for n in range(most, most // 2, -1) if images % n == 0), most)
 
 
-def chunked_map(fn: Callable[[Array], Array], x: Array, chunk: int) -> Array:
+def chunked_map(fn: Callable[[Array], PyTree], x: Array, chunk: int) -> PyTree:
     """``jax.vmap(fn)``, a chunk at a time."""
     if chunk >= len(x):
         return jax.vmap(fn)(x)

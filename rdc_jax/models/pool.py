@@ -6,10 +6,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float
 
-# How many images the forward pass takes at a time.
+from rdc_jax.models.chunks import chunked_map
+
+# How many images the forward pass takes at a time on CPU.
 _IMAGES = 4
 
 
@@ -70,9 +71,11 @@ def _maxima(x_hwc: Array, window: _Window) -> tuple[Array, Array]:
 def _forward(
     x_bhwc: Array, window: _Window, sides: tuple[int, int]
 ) -> tuple[Array, Array]:
-    # XLA does not fuse across a loop. Otherwise it would make the comparisons anew for
-    # each use of the places in the backward pass.
-    return lax.map(lambda x_hwc: _maxima(x_hwc, window), x_bhwc, batch_size=_IMAGES)
+    # XLA does not fuse across a loop. On CPU it would otherwise make the comparisons
+    # anew for each use of the places in the backward pass. On accelerators a loop
+    # would leave them idle, and bring together a batch that is split over devices.
+    size = _IMAGES if jax.default_backend() == "cpu" else len(x_bhwc)
+    return chunked_map(lambda x_hwc: _maxima(x_hwc, window), x_bhwc, size)
 
 
 def _backward(

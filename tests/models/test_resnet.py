@@ -45,6 +45,28 @@ def test_half_precision_computes_in_it_and_keeps_float32_weights():
     assert {x.dtype for x in jax.tree.leaves(variables)} == {jnp.dtype("float32")}
 
 
+def traced_gradient(model, batch=16):
+    """The program of a training step, as text; nothing is computed."""
+    images = jax.ShapeDtypeStruct((batch, 32, 32, 3), jnp.float32)
+    variables = jax.eval_shape(model.init, jax.random.key(0), images)
+
+    def loss(params, stats, images):
+        inner = {"params": params, "batch_stats": stats}
+        return model.apply(inner, images, train=True)[0].sum()
+
+    arguments = variables["params"], variables["batch_stats"], images
+    return str(jax.make_jaxpr(jax.grad(loss))(*arguments))
+
+
+def test_auto_is_xlas_convolution_and_no_loop_on_accelerators(monkeypatch):
+    on_cpu = traced_gradient(models.create("resnet10"))
+    assert "dot_general" in on_cpu and "scan" in on_cpu
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    elsewhere = traced_gradient(models.create("resnet10"))
+    assert "conv_general_dilated" in elsewhere
+    assert "dot_general" not in elsewhere and "scan" not in elsewhere
+
+
 def test_initial_weights_have_the_lineages_scale():
     model = models.create("resnet10", conv="xla")
     params = jax.jit(model.init)(jax.random.key(0), jnp.zeros((1, 32, 32, 3)))["params"]
