@@ -114,6 +114,7 @@ def test_folders_that_are_split_already_are_used_so(tmp_path):
         ("cars", "car_data/car_data/train", 196),
         ("places", "places365_standard/train", 365),
         ("plantae", "Plantae", 200),
+        ("plantae", "train_val2018/Plantae", 200),
         ("cropdisease", "train", 38),
         ("eurosat", "2750", 10),
     ],
