@@ -30,8 +30,8 @@ class Backbone:
         self.model = model
         self.variables = jax.tree.map(jnp.asarray, variables)
         self.metadata = metadata
-        weights = fingerprint.of_tree(variables)
-        self.fingerprint = fingerprint.of_json([self.arch, weights])
+        digest = fingerprint.of_tree(variables)
+        self.fingerprint = fingerprint.of_json([self.arch, digest])
         self._features = jax.jit(
             lambda variables, images: model.apply(variables, images, train=False)[0]
         )
@@ -50,6 +50,14 @@ def load_backbone(
     path: str | os.PathLike[str], *, dtype: Any = "float32", conv: str = "auto"
 ) -> Backbone:
     """Load the feature function of a checkpoint.
+
+    Example:
+      >>> import numpy as np
+      >>> from rdc_jax import models
+      >>> from rdc_jax.models import weights
+      >>> backbone = models.load_backbone(weights.packaged())
+      >>> backbone(np.zeros((2, 32, 32, 3), np.float32)).shape
+      (2, 512)
 
     Args:
       path: A work directory of ``run_pretrain.py``, its ``checkpoints``, one step of

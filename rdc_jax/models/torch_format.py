@@ -18,6 +18,8 @@ from rdc_jax.models.torch_pickle import read_tensors
 
 Variables = dict[str, Any]
 
+SUFFIX = ".tar"  # They are no tar archives.
+
 _ARCHITECTURES = {4: "resnet10", 8: "resnet18"}  # By number of blocks.
 _FIRST_BLOCK = 4
 _PARTS = {
@@ -88,7 +90,8 @@ def write(
       epoch: To note in it.
 
     Raises:
-      UserError: torch is missing, or the architecture has no such format.
+      UserError: torch is missing, the architecture has no such format, or the file
+        cannot be written.
     """
     if arch not in _ARCHITECTURES.values():
         known = " and ".join(_ARCHITECTURES.values())
@@ -112,7 +115,11 @@ def write(
     if head := variables["params"].get("head"):
         state["classifier.weight"] = torch.from_numpy(_to_torch(head["kernel"]))
         state["classifier.bias"] = torch.from_numpy(_to_torch(head["bias"]))
-    torch.save({"epoch": epoch, "state": state}, path)
+    try:
+        torch.save({"epoch": epoch, "state": state}, path)
+    except (OSError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"cannot write {path}: {reason}") from error
 
 
 def _state(saved: Any, path: Any) -> dict[str, np.ndarray]:

@@ -2,9 +2,10 @@
 
     python -m rdc_jax.models.weights CHECKPOINT OUT.safetensors [--image_size=84]
 
-Half of the float32 weights, read without torch and orbax, and
-without running code from it. The header says which network it is, and holds a digest:
-the format itself does not notice a flipped bit.
+Half the size of the float32 weights, read without torch and orbax, and without running
+code from it. The header says which network it is, and holds a digest: the format itself
+does not notice a flipped bit. With OUT.tar the command writes a checkpoint for the
+field's torch code instead.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from safetensors.numpy import save_file
 
 from rdc_jax import fingerprint
 from rdc_jax.errors import UserError, guard
+from rdc_jax.models import torch_format
 
 SUFFIX = ".safetensors"
 # The weights that come with the package, beside this file.
@@ -127,22 +129,34 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(
         prog="python -m rdc_jax.models.weights",
-        description="Write the backbone of a checkpoint as one small file.",
+        description="Write the network of a checkpoint as one file.",
     )
-    parser.add_argument("checkpoint", help="a work directory, or a torch file")
-    parser.add_argument("out", help=f"the file to write, *{SUFFIX}")
+    parser.add_argument("checkpoint", help="a work directory, or a file")
+    parser.add_argument(
+        "out",
+        help=f"the file to write: *{SUFFIX} for a small file of the backbone, "
+        f"*{torch_format.SUFFIX} for the field's torch code",
+    )
     parser.add_argument(
         "--image_size", type=int, help="pixels it was trained at, if it does not say"
     )
     arguments = parser.parse_args(argv)
     out = pathlib.Path(arguments.out)
-    if out.suffix != SUFFIX:
-        raise UserError(f"{out} must end in {SUFFIX}: it is recognised by that")
+    if out.suffix not in (SUFFIX, torch_format.SUFFIX):
+        raise UserError(
+            f"{out} must end in {SUFFIX} or {torch_format.SUFFIX}: "
+            "files are recognised by that"
+        )
     variables, metadata = read_checkpoint(arguments.checkpoint)
-    if arguments.image_size:
-        metadata = {**metadata, "image_size": arguments.image_size}
-    write(out, variables, metadata)
-    print(f"{out}: {metadata['arch']}, {out.stat().st_size / 1e6:.1f} MB")
+    arch = metadata["arch"]
+    if out.suffix == torch_format.SUFFIX:
+        epoch = metadata.get("epoch", 0)
+        torch_format.write(out, variables, arch=arch, epoch=epoch)
+    else:
+        if arguments.image_size:
+            metadata = {**metadata, "image_size": arguments.image_size}
+        write(out, variables, metadata)
+    print(f"{out}: {arch}, {out.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -62,8 +62,19 @@ def test_the_command_line_converts(path, tmp_path, capsys):
     assert capsys.readouterr().out == f"{out}: resnet10, 9.9 MB\n"
     assert weights.read(out)[1]["image_size"] == 112
     assert [entry.name for entry in tmp_path.iterdir()] == [out.name]
-    with pytest.raises(UserError, match=r"must end in \.safetensors"):
+    with pytest.raises(UserError, match=r"must end in \.safetensors or \.tar"):
         weights.main([str(path), str(tmp_path / "copy.bin")])
+
+
+def test_the_command_line_writes_for_torch_too(path, tmp_path, capsys):
+    pytest.importorskip("torch", reason="needs the extra [torch]")
+    out = tmp_path / "net.tar"
+    weights.main([str(path), str(out)])
+    assert capsys.readouterr().out == f"{out}: resnet10, 19.7 MB\n"
+    got, want = read_checkpoint(out)[0], read_checkpoint(path)[0]
+    jax.tree.map(np.testing.assert_array_equal, got, want)
+    with pytest.raises(UserError, match=r"cannot write .*no/net\.tar"):
+        weights.main([str(path), str(tmp_path / "no/net.tar")])
 
 
 def test_other_files_are_refused(tmp_path):
