@@ -71,6 +71,10 @@ class RDCParams:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"RDCParams.{name} must be an int >= 1, got {value!r}")
+        for name in ("labels", "normalize", "centre"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise ValueError(f"RDCParams.{name} must be a bool, got {value!r}")
         for name, kind in _CHOICES.items():
             value = getattr(self, name)
             if value not in get_args(kind):
