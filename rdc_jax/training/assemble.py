@@ -59,13 +59,13 @@ def assemble(options: Options, images: RunImages, metadata: dict[str, Any]) -> R
     backbone = models.create(options.arch, dtype=options.dtype, conv=options.conv)
     class_names = images.base.class_names
     objective = make_objective(options, backbone, len(class_names))
-    batch_size = images_a_step(options)
-    parallel.check_batch_size(batch_size)
+    batch_size, size_source = images_a_step(options)
+    parallel.check_batch_size(batch_size, size_source)
     steps_per_pass = len(images.base) // batch_size
     if not steps_per_pass:
         raise UserError(
             f"a step takes {batch_size} images, {options.source} has "
-            f"{len(images.base)}: lower --config.batch_size"
+            f"{len(images.base)}: lower {size_source}"
         )
     steps_per_epoch = options.steps_per_epoch or steps_per_pass
     total_steps = options.epochs * steps_per_epoch
@@ -104,12 +104,13 @@ def make_objective(options: Options, backbone: Any, num_classes: int) -> Objecti
     return CrossEntropy(backbone, num_classes, options.label_smoothing)
 
 
-def images_a_step(options: Options) -> int:
-    """Count the images of one step over all devices."""
+def images_a_step(options: Options) -> tuple[int, str]:
+    """Count the images of one step over all devices; say what sets the number."""
     task = options.episode
     if options.method == "protonet":
-        return task.way * (task.shot + task.query)
-    return options.batch_size
+        fields = "way x (shot + query) of --config.episode"
+        return task.way * (task.shot + task.query), fields
+    return options.batch_size, "--config.batch_size"
 
 
 def _batches(options: Options, images: RunImages, start: int) -> Iterator[Batch]:

@@ -68,13 +68,21 @@ def make_layout() -> Layout:
     )
 
 
-def check_batch_size(batch_size: int) -> None:
-    """Refuse a batch that cannot be split evenly."""
+def check_batch_size(batch_size: int, source: str) -> None:
+    """Refuse a batch that cannot be split evenly.
+
+    Args:
+      batch_size: Images a step.
+      source: Where that number comes from, for the message.
+
+    Raises:
+      UserError: It is no multiple of the number of devices.
+    """
     devices = jax.device_count()
     if batch_size % devices:
         raise UserError(
-            f"a batch of {batch_size} images cannot be split over {devices} devices: "
-            f"make it a multiple of {devices}"
+            f"a step's {batch_size} images cannot be split over {devices} devices: "
+            f"make {source} a multiple of {devices}"
         )
 
 

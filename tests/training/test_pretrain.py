@@ -140,6 +140,22 @@ def test_protonet_trains_a_backbone_without_a_head(config, tmp_path):
     assert metadata["step"] == 6
 
 
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (2, r"12 images cannot be split over 8 devices: make way x \(shot \+ query\)"),
+        (15, r"a step takes 64 images, tiny has 48: lower way x \(shot \+ query\)"),
+    ],
+)
+def test_tasks_of_an_impossible_size_name_their_fields(
+    config, tmp_path, query, message
+):
+    config.method = "protonet"
+    config.episode.update(way=4, shot=1, query=query)
+    with pytest.raises(UserError, match=message):
+        pretrain(config.to_dict(), tmp_path / "run")
+
+
 def test_crops_grow_by_phases(config, tmp_path):
     config.phases = "8:0.5"
     grown, _ = _run(config, tmp_path / "grown")

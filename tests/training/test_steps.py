@@ -92,6 +92,13 @@ def test_augmentation_belongs_to_the_step_and_the_place():
     assert not np.allclose(crops, augment(KEY, jnp.int32(4), same, 8))
 
 
+def test_legacy_keys_augment_as_typed_ones_do():
+    legacy = jax.random.PRNGKey(0)
+    assert legacy.dtype == np.uint32
+    crops = [augment(key, jnp.int32(3), _batch(), 8) for key in (KEY, legacy)]
+    np.testing.assert_array_equal(*crops)
+
+
 def _loss(objective, images, labels):
     variables = objective.init(KEY, SIZE)
     return objective.loss(
