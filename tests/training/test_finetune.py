@@ -137,7 +137,8 @@ def test_the_gradient_is_that_of_finite_differences(loss):
 def test_the_trained_distances_are_the_original_ones():
     feat_nd = jax.random.normal(jax.random.key(0), (12, 6))
     out = rdc_jax.rdc(feat_nd[:3], jnp.arange(3), feat_nd[3:], num_classes=3)
-    np.testing.assert_array_equal(original_distances(feat_nd), out.original)
+    # Not to the bit: they are two programs, which may round the last one differently.
+    np.testing.assert_allclose(original_distances(feat_nd), out.original, rtol=1e-6)
 
 
 def test_training_brings_the_loss_down(variables, task):
