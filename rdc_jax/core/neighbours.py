@@ -24,12 +24,12 @@ def rank_positions(
       are farther or do not count.
     """
     n = dist_nn.shape[0]
-    depth = min(depth, n)
+    ranked = min(depth, n)
     key_nn = jnp.where(valid_n[None, :], -dist_nn, -jnp.inf)
     key_nn = jnp.where(jnp.eye(n, dtype=bool), jnp.inf, key_nn)
-    _, order_nr = lax.top_k(key_nn, depth)  # equal keys: the lowest index first
+    _, order_nr = lax.top_k(key_nn, ranked)  # equal keys: the lowest index first
     hit_nrn = order_nr[:, :, None] == jnp.arange(n)[None, None, :]
-    points_r = depth - jnp.arange(depth)
+    points_r = depth - jnp.arange(ranked)
     place_nn = depth - jnp.where(hit_nrn, points_r[None, :, None], 0).sum(axis=1)
     valid_nn = valid_n[:, None] & valid_n[None, :]
     return jnp.where(valid_nn, place_nn, depth)

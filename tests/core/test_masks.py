@@ -60,6 +60,18 @@ def test_padding_comes_back_as_zeros(value):
     assert (out.class_distances[-2:] == 0).all()
 
 
+@pytest.mark.parametrize("params", [RDCParams(), RDCParams(k=2, k2=50)], ids=str)
+def test_padding_is_inert_in_neighbourhoods_larger_than_the_task(params):
+    episode = make_episode("relu", way=2, shot=1, query=2)
+    plain = rdc_jax.rdc(*episode, num_classes=2, params=params)
+    padded = padded_rdc(episode, params, extra_s=1, extra_q=2, value=7.0, num_classes=2)
+    real = np.r_[:2, 3:7]
+    pairs = np.ix_(real, real)
+    np.testing.assert_array_equal(padded.neighbours[pairs], plain.neighbours)
+    np.testing.assert_allclose(padded.distances[pairs], plain.distances, atol=1e-5)
+    assert padded.neighbours.sum() == plain.neighbours.sum()
+
+
 def test_padding_is_inert_where_zhongs_row_maximum_could_see_it():
     episode = make_episode(shot=2, query=4)
     params = RDCParams(distance="squared_max", subspace="none")
