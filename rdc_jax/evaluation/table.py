@@ -1,10 +1,9 @@
 """Results as Markdown, beside the published numbers where there are any."""
 
-import functools
-import importlib.resources
-import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+from rdc_jax.evaluation import published
 
 
 def markdown(results: dict[str, Any]) -> str:
@@ -44,51 +43,28 @@ def _accuracies(results: dict[str, Any], shot: int) -> str:
         for row in results["averages"]
         if row["shot"] == shot
     }
+    config = results["provenance"]["config"]
     lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
         own = {row["dataset"]: row for row in rows if row["method"] == method}
         cells = [_cell(own[dataset]) for dataset in datasets]
         title = own[datasets[0]]["title"]
         lines.append([title, *cells, f"{average[method]:.2f}"])
-        if results["provenance"]["config"]["way"] == 5:  # As in the paper.
-            lines += _published_line(title, method, shot, datasets)
-    if results["provenance"]["config"].get("systems"):
-        lines += _system_lines(shot, datasets)
+        if paper := published.line(config, datasets, shot, method):
+            lines.append(_published(title, paper, datasets))
+    for title, paper in published.systems(config, datasets, shot).items():
+        lines.append(_published(title, paper, datasets))
     return _table(["method", *datasets, "average"], lines)
 
 
-def _published_line(
-    title: str, method: str, shot: int, datasets: Sequence[str]
-) -> list[list[str]]:
-    """The paper's line, if it has any of the data sets."""
-    content = published()
-    rows, averages = (
-        [r for r in content[part] if (r["method"], r["shot"]) == (method, shot)]
-        for part in ("rows", "averages")
-    )
-    found = {row["dataset"]: _cell(row) for row in rows}
-    if not found.keys() & set(datasets):
-        return []
-    cells = [found.get(dataset, "") for dataset in datasets]
-    whole = found.keys() == set(datasets)  # Only then averages are of the same thing.
-    cells.append(f"{averages[0]['accuracy']:.2f}" if whole else "")
-    italics = [f"*{cell}*" if cell else "" for cell in cells]
-    return [[f"*{title} ({content['label']})*", *italics]]
-
-
-def _system_lines(shot: int, datasets: Sequence[str]) -> list[list[str]]:
-    """Other systems' published rows, where they have any of the data sets."""
-    found: dict[str, dict[str, str]] = {}
-    for row in published()["systems"]:
-        if row["shot"] == shot:
-            found.setdefault(row["title"], {})[row["dataset"]] = _cell(row)
-    lines = []
-    for title, cells in found.items():
-        if cells.keys() & set(datasets):
-            texts = [cells.get(dataset, "") for dataset in (*datasets, "")]
-            label = f"*{title} ({published()['label']})*"
-            lines.append([label, *(f"*{text}*" if text else "" for text in texts)])
-    return lines
+def _published(title: str, line: published.Line, datasets: Sequence[str]) -> list[str]:
+    """A line of the paper's, in italics."""
+    rows, average, same = line
+    cells = [_cell(rows[dataset]) if dataset in rows else "" for dataset in datasets]
+    own = "" if same else f" (its own {len(published.datasets())})"
+    cells.append("" if average is None else f"{average:.2f}{own}")
+    label = f"{title} ({published.content()['label']})"
+    return [f"*{text}*" if text else "" for text in (label, *cells)]
 
 
 def _cell(row: dict[str, Any]) -> str:
@@ -193,10 +169,3 @@ def _table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([texts[0], rule, *texts[1:]])
-
-
-@functools.cache
-def published() -> dict[str, Any]:
-    """Give the paper's own numbers: ``rows`` like those of ``results.json``."""
-    file = importlib.resources.files("rdc_jax.evaluation") / "published.json"
-    return json.loads(file.read_text(encoding="utf-8"))

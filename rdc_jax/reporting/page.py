@@ -87,7 +87,7 @@ def _run(run: Run, name: str) -> dict[str, Any]:
         "warnings": [_by_title(text, run) for text in run.results["warnings"]],
         "glance": tables.glance(run),
         "accuracy": _accuracy(run, name),
-        "note": _note(run),
+        "notes": published.notes(run),
         "baseline": run.titles[run.baseline] if run.baseline else "",
         "gains": _gains(run, list(main), name),
         "sweeps": _sweeps(run, name),
@@ -185,13 +185,6 @@ def _curves(run: Run, name: str) -> _Part | None:
         [drawing for each in drawings for drawing in each],
         [tables.steps(run, shot) for shot in shots],
     )
-
-
-def _note(run: Run) -> str:
-    """What the published numbers were measured on, if any are shown."""
-    if not any(published.rows(run, s, m) for s in run.shots for m in run.titles):
-        return ""
-    return _by_title(published.note(), run)
 
 
 def _by_title(text: str, run: Run) -> str:

@@ -1,67 +1,50 @@
-"""The paper's own numbers, where a run can be held against them."""
+"""The paper's own numbers beside those of a run."""
 
-from rdc_jax.evaluation import table
+from rdc_jax.evaluation import published
+from rdc_jax.evaluation.published import Line
 from rdc_jax.reporting.runs import Row, Run
-
-_WAY = 5  # Of all tasks in the paper.
 
 
 def label() -> str:
     """How published numbers are marked."""
-    return table.published()["label"]
+    return published.content()["label"]
 
 
-def note() -> str:
-    """What they were measured on."""
-    return table.published()["note"]
+def notes(run: Run) -> list[str]:
+    """Say what the published numbers of a run were measured on, if there are any."""
+    lines = {m for s in run.shots for m in run.titles if line(run, s, m)}
+    if any(systems(run, shot) for shot in run.shots):
+        lines.add("systems")
+    content = published.content()
+    own = [text for name, text in content["notes"].items() if name in lines]
+    return [content["note"], *own] if lines else []
+
+
+def line(run: Run, shot: int, method: str) -> Line | None:
+    """What the paper has of a method; None for tasks that the paper has not."""
+    return published.line(run.config, run.datasets, shot, method)
 
 
 def rows(run: Run, shot: int, method: str) -> dict[str, Row]:
-    """Published rows by data set; empty for tasks that the paper has not.
-
-    Args:
-      run: Whose data sets are asked for.
-      shot: Labelled images a class.
-      method: Its name.
-    """
-    if run.config["way"] != _WAY:
-        return {}
-    return {
-        row["dataset"]: row
-        for row in table.published()["rows"]
-        if (row["shot"], row["method"]) == (shot, method)
-        and row["dataset"] in run.datasets
-    }
+    """Published rows by data set, of those that the run has."""
+    found = line(run, shot, method)
+    return found.rows if found else {}
 
 
 def average(run: Run, shot: int, method: str) -> float | None:
-    """The published mean, if it is over the data sets of this run."""
-    everywhere = {row["dataset"] for row in table.published()["rows"]}
-    if not rows(run, shot, method) or everywhere != set(run.datasets):
-        return None
-    return own_average(shot, method)
-
-
-def own_average(shot: int, method: str) -> float | None:
     """The published mean over the paper's own data sets."""
-    return next(
-        (
-            row["accuracy"]
-            for row in table.published()["averages"]
-            if (row["shot"], row["method"]) == (shot, method)
-        ),
-        None,
-    )
+    found = line(run, shot, method)
+    return found.average if found else None
 
 
-def systems(run: Run, shot: int) -> dict[str, dict[str, Row]]:
-    """Published rows of other systems by title and data set, if the run wants them."""
-    found: dict[str, dict[str, Row]] = {}
-    if run.config.get("systems"):
-        for row in table.published()["systems"]:
-            if row["shot"] == shot and row["dataset"] in run.datasets:
-                found.setdefault(row["title"], {})[row["dataset"]] = row
-    return found
+def systems(run: Run, shot: int) -> dict[str, Line]:
+    """Published lines of other systems by title, if the run wants them."""
+    return published.systems(run.config, run.datasets, shot)
+
+
+def own_datasets() -> str:
+    """Mark of an average that is over other data sets than the run's."""
+    return f"its own {len(published.datasets())}"
 
 
 def mean_gains(run: Run, shot: int, method: str) -> tuple[float, float, int] | None:

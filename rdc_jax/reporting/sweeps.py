@@ -38,7 +38,7 @@ def panel(run: Run, shot: int, field: str, series: list[Series], name: str) -> D
             paper = {
                 value: mean
                 for value, method in each.names.items()
-                if (mean := published.own_average(shot, method)) is not None
+                if (mean := published.average(run, shot, method)) is not None
             }
             style |= {"mfc": palette.BACKGROUND, "ls": "--"}
             axes.plot([*paper], [*paper.values()], lw=1.0, ms=5, alpha=0.75, **style)

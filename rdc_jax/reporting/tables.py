@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from rdc_jax.evaluation.published import Line as PublishedLine
 from rdc_jax.reporting import gains, published, summary
 from rdc_jax.reporting.runs import Row, Run
 from rdc_jax.reporting.summary import signed
@@ -85,13 +86,10 @@ def accuracies(run: Run, shot: int) -> Table:
         if own := run.of(shot, method):
             average = _number(run.average(shot, method))
             lines.append(Line(title, [*_accuracy_cells(own, run.datasets), average]))
-        if paper := published.rows(run, shot, method):
-            average = _number(published.average(run, shot, method))
-            cells = [*_accuracy_cells(paper, run.datasets), average]
-            lines.append(Line(title, cells, published=True))
-    for title, rows in published.systems(run, shot).items():
-        cells = [*_accuracy_cells(rows, run.datasets), Cell()]
-        lines.append(Line(title, cells, published=True))
+        if paper := published.line(run, shot, method):
+            lines.append(_published(title, paper, run.datasets))
+    for title, paper in published.systems(run, shot).items():
+        lines.append(_published(title, paper, run.datasets))
     _mark_best([line for line in lines if not line.published])
     return Table(
         f"accuracy-{shot}",
@@ -101,6 +99,14 @@ def accuracies(run: Run, shot: int) -> Table:
         lines,
         stacked=True,
     )
+
+
+def _published(title: str, line: PublishedLine, datasets: Sequence[str]) -> Line:
+    average = _number(line.average)
+    if average.text and not line.same:
+        average = average._replace(small=published.own_datasets())
+    cells = [*_accuracy_cells(line.rows, datasets), average]
+    return Line(title, cells, published=True)
 
 
 def _mark_best(lines: list[Line]) -> None:

@@ -141,25 +141,3 @@ def test_tasks_of_another_kind_are_not_compared_with_the_paper(found):
 def test_warnings_are_in_the_table(found):
     found["warnings"] = ["cub 1-shot: something is odd"]
     assert "- cub 1-shot: something is odd" in table.markdown(found)
-
-
-# Averages that the paper prints, and that are not the means of its printed rows.
-MISPRINTED = {(5, "npc_subspace(dim=64)"), (5, "rdc_ft(alpha=0.9)")}
-
-
-def test_published_numbers_agree_with_their_averages():
-    content = table.published()
-    compared = 0
-    for row in content["averages"]:
-        own = [
-            r["accuracy"]
-            for r in content["rows"]
-            if (r["shot"], r["method"]) == (row["shot"], row["method"])
-        ]
-        if not own or (row["shot"], row["method"]) in MISPRINTED:
-            continue  # Some tables are printed as averages alone.
-        assert len(own) == 8
-        # The paper rounds before it averages, or after.
-        assert np.mean(own) == pytest.approx(row["accuracy"], abs=0.011)
-        compared += 1
-    assert compared > 40

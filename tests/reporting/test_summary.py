@@ -6,7 +6,7 @@ import pytest
 from reporting import made
 from reporting.made import make_run, pair, row
 
-from rdc_jax.evaluation import table
+from rdc_jax.evaluation import published
 from rdc_jax.reporting import gains, summary
 
 
@@ -107,7 +107,7 @@ def test_the_paper_s_gain_is_of_the_data_sets_in_common():
     (text,) = [t for t in summary.remarks(make_run()) if "1-shot" in t]
     paper = {
         r["method"]: r["accuracy"]
-        for r in table.published()["rows"]
+        for r in published.content()["rows"]
         if (r["dataset"], r["shot"]) == ("cub", 1)
     }
     theirs = f"{paper['rdc'] - paper['npc_l2']:+.2f}"

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from reporting.made import make_run, row
 
-from rdc_jax.evaluation import table
+from rdc_jax.evaluation import published
 from rdc_jax.methods import find_variant
 from rdc_jax.reporting import page, plots, summary, sweeps, tables, variants
 
@@ -98,10 +98,10 @@ def test_many_methods_have_a_line_each():
 def test_other_systems_are_shown_as_published_where_the_run_wants_them(wanted):
     run = sweep_run(systems=wanted)
     heads = [line.head for line in tables.accuracies(run, 1).lines if line.published]
-    known = {row["title"] for row in table.published()["systems"]}
+    known = {row["title"] for row in published.content()["systems"]}
     assert bool(known & set(heads)) == wanted
     if wanted:
-        first = table.published()["systems"][0]
+        first = published.content()["systems"][0]
         (line,) = [
             line
             for line in tables.accuracies(run, 1).lines
