@@ -4,10 +4,10 @@ A gain counts as help when its whole 95% interval is above zero, as harm when it
 below, and is not clear otherwise. One task has no interval, and decides nothing.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from rdc_jax.evaluation import statistics
 from rdc_jax.reporting.runs import Row
 
 Verdict = Literal["helps", "hurts", "unclear"]
@@ -64,8 +64,7 @@ def average(rows: Sequence[Row]) -> AverageGain:
     Args:
       rows: Of ``results.json``, with gains; at least one.
     """
-    mean = sum(row["gain"] for row in rows) / len(rows)
-    ci95 = math.sqrt(sum(row["gain_ci95"] ** 2 for row in rows)) / len(rows)
+    mean, ci95 = statistics.average([(r["gain"], r["gain_ci95"]) for r in rows])
     names: dict[Verdict, list[str]] = {"helps": [], "hurts": [], "unclear": []}
     for row in rows:
         names[row_verdict(row)].append(row["dataset"])
