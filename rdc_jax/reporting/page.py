@@ -61,7 +61,7 @@ def render(runs: Sequence[Run]) -> str:
     several, titles = len(runs) > 1, _titles(runs)
     return template.render(
         title=f"{len(runs)} runs" if several else titles[0],
-        overview=tables.overview(runs, titles) if several else None,
+        overview=tables.overview(runs, titles) if several else [],
         runs=[
             _run(run, f"run{place}") | {"title": title}
             for place, (run, title) in enumerate(zip(runs, titles, strict=True), 1)

@@ -192,8 +192,13 @@ def steps(run: Run, shot: int) -> Table:
     return Table(f"steps-{shot}", caption, columns, lines, stacked=True)
 
 
-def overview(runs: Sequence[Run], titles: Sequence[str]) -> Table:
-    """Averages of several runs side by side."""
+def overview(runs: Sequence[Run], titles: Sequence[str]) -> list[Table]:
+    """Several runs side by side: their averages, then every data set, shot by shot."""
+    shots = sorted({shot for run in runs for shot in run.shots})
+    return [_averages(runs, titles), *(_beside(runs, titles, shot) for shot in shots)]
+
+
+def _averages(runs: Sequence[Run], titles: Sequence[str]) -> Table:
     lines = []
     for run, title in zip(runs, titles, strict=True):
         for line in glance(run).lines:
@@ -203,6 +208,19 @@ def overview(runs: Sequence[Run], titles: Sequence[str]) -> Table:
             lines.append(Line(title, cells))
     columns = ["run", "method", "data sets", "shot", "accuracy, %", "gain"]
     return Table("overview", "Averages of all runs", columns, lines)
+
+
+def _beside(runs: Sequence[Run], titles: Sequence[str], shot: int) -> Table:
+    datasets = list(dict.fromkeys(name for run in runs for name in run.datasets))
+    lines = []
+    for run, title in zip(runs, titles, strict=True):
+        for method, name in run.titles.items():
+            if rows := run.of(shot, method):
+                cells = _accuracy_cells(rows, datasets)
+                lines.append(Line(title, [Cell(name, name), *cells]))
+    caption = f"Accuracy in percent ± 95% interval of all runs, {shot}-shot"
+    columns = ["run", "method", *datasets]
+    return Table(f"overview-{shot}", caption, columns, lines, stacked=True)
 
 
 def _gain(mean: float, ci95: float, verdict: gains.Verdict) -> Cell:

@@ -105,9 +105,21 @@ def test_steps_are_columns():
 
 
 def test_runs_are_named_in_the_overview():
-    found = tables.overview([make_run(), make_run()], ["one", "two"])
+    found = tables.overview([make_run(), make_run()], ["one", "two"])[0]
     assert [line.head for line in found.lines] == 4 * ["one"] + 4 * ["two"]
     assert texts(found.lines[1])[:2] == ["RDC", "2"]
+
+
+def test_runs_stand_side_by_side_by_data_set():
+    other = make_run([row("isic", 5, "npc", 33.0), row("cub", 5, "npc", 44.0)])
+    _, one, five = tables.overview([make_run(), other], ["one", "two"])
+    assert five.columns == ["run", "method", "cub", "my photos", "isic"]
+    assert [(line.head, *texts(line)) for line in five.lines] == [
+        ("one", "NPC + l2 norm", "60.00", "70.00", ""),
+        ("one", "RDC", "59.90", "68.00", ""),
+        ("two", "npc", "44.00", "", "33.00"),
+    ]
+    assert len(one.lines) == 2  # the other run has no such tasks
 
 
 def test_no_private_place_is_shown():
