@@ -1,6 +1,7 @@
 """Flags of the programs: mistakes are told in one line."""
 
 import logging
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
@@ -45,7 +46,7 @@ def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
 
     def chosen(_: list[str]) -> None:
         guard(
-            (lambda: print(listing())) if flags.FLAGS.list else main,
+            (lambda: _show(listing())) if flags.FLAGS.list else main,
             debug=flags.FLAGS.debug,
         )
 
@@ -113,7 +114,7 @@ def _parse(argv: list[str]) -> list[str]:
     try:
         rest = flags.FLAGS(wanted)
         if len(wanted) < len(argv):
-            print(usage.help_text(sys.modules["__main__"].__doc__ or ""))
+            _show(usage.help_text(sys.modules["__main__"].__doc__ or ""))
             sys.exit(0)
     except Exception as error:  # A config file may raise anything.
         if "--debug" in argv:
@@ -138,6 +139,14 @@ def _explain(error: Exception) -> str:
     if "Traceback" in str(error):  # A config file that raised: its own message.
         return lines[-1].partition(": ")[2] or lines[-1]
     return " ".join(lines)
+
+
+def _show(text: str) -> None:
+    """Print to a reader who may leave early, as ``| head`` does."""
+    # Not for whole runs: sockets of a cluster break too, and are reported.
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    print(text)
 
 
 def _fail(message: str) -> NoReturn:

@@ -6,6 +6,7 @@ import logging
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -68,6 +69,16 @@ def test_help_shows_the_values_of_the_config_that_is_given():
     done = run("run_eval.py", *flags)
     assert done.returncode == 0
     assert "episodes=2000" in done.stdout and " k=7 " in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="a matter of POSIX")
+@pytest.mark.parametrize("flag", ["--help", "--list"])
+def test_a_reader_may_leave_before_the_end(flag):
+    command = [sys.executable, str(ROOT / "run_pretrain.py"), flag]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
+        process.stdout.close()  # as `| head -0` does
+        assert process.stderr.read() == ""
 
 
 def test_an_evaluation_lists_everything_and_methods_of_ones_own(tmp_path):
