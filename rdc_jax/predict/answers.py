@@ -107,6 +107,11 @@ class Outcome(NamedTuple):
     summary: dict[str, Any]
     notes: tuple[str, ...]
 
+    @property
+    def threshold(self) -> str:
+        """The probability below which answers are rejected, for people."""
+        return f"{100 * self.summary['reject_below']:.3g}%"
+
 
 def percent(probability: float) -> str:
     """Write a probability for people, who would take 100% at its word.

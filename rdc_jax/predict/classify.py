@@ -19,8 +19,8 @@ _QUERIES_A_SUPPORT = 2
 _BATCH, _BATCH_A_SUPPORT, _LARGEST_BATCH = 150, 4, 2048
 
 _NOT_FITTED = (
-    "every class has one support, so the probabilities rest on a typical temperature; "
-    "two or more a class let it be fitted"
+    "every class has one labelled example, so the probabilities are as sure as those "
+    "of a typical task; with two or more a class they are fitted to this one"
 )
 
 

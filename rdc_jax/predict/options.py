@@ -10,13 +10,14 @@ _ABOUT = """\
 Name the class of each picture of a folder, from a few labelled examples of each
 class.
 
-SUPPORT holds one folder a class, with one or more example pictures in each; the
-folders' names are the class names. QUERY holds the pictures to classify, in any
-folders below it, or is one picture. Nothing is trained and nothing leaves the
-machine.
+The folder of --support holds one folder a class, with one or more example
+pictures in each; the folders' names are the class names. That of --query holds
+the pictures to classify, loose or in folders of any name. Nothing is trained,
+and nothing leaves the machine.
 
 Pictures are classified together by Ranking Distance Calibration (RDC), which
-gains from how they lie to each other, as long as there are enough of them."""
+compares them with each other as well as with the examples, as long as there are
+enough of them to gain from it."""
 
 _MORE = """\
 examples:
@@ -30,7 +31,8 @@ it is below --reject_below. Everything else (notes, unreadable pictures,
 progress) goes to stderr. Colours only on a terminal; NO_COLOR=1 turns them off.
 
 exit code: 0 every picture was classified; 1 some pictures could not be read,
-the others were classified; 2 nothing was done, stderr says why; 130 interrupted"""
+the others were classified; 2 a mistake or an obstacle, in one line on stderr;
+130 interrupted"""
 
 
 class _List(argparse.Action):
@@ -66,7 +68,10 @@ def parser() -> argparse.ArgumentParser:
         help="labelled: DIR/<class>/<picture>",
     )
     made.add_argument(
-        "--query", required=True, metavar="DIR", help="pictures to classify"
+        "--query",
+        required=True,
+        metavar="DIR",
+        help="pictures to classify, or one picture",
     )
     made.add_argument(
         "--list", action=_List, nargs=0, help="print which checkpoints there are"
@@ -115,21 +120,23 @@ def _add_method(group: argparse._ArgumentGroup) -> None:
         type=_probability,
         default=0.5,
         metavar="P",
-        help="flag answers of a smaller probability (0.5: likelier wrong than right)",
+        help="mark answers of a smaller probability as rejected (0.5 if not given: "
+        "likelier wrong than right)",
     )
     group.add_argument(
         "--temperature",
         type=_positive,
         metavar="T",
-        help="divide distances by this instead of a fitted value",
+        help="how fast probabilities fall with distance: smaller is surer (by default "
+        "fitted to the labelled pictures)",
     )
     group.add_argument(
         "--transduction",
         choices=("auto", "always", "never"),
         default="auto",
         help="compare pictures with each other by RDC: auto does so where there are "
-        "at least twice as many as labelled ones, and else takes the nearest class "
-        "mean of each by itself",
+        "at least 10, and twice as many as labelled ones; otherwise each gets, by "
+        "itself, the class whose mean is nearest",
     )
     group.add_argument(
         "--batch_size",

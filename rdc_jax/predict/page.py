@@ -36,8 +36,9 @@ def render_page(
         "title": html.escape(title),
         "headline": html.escape(_headline(outcome)),
         "basis": html.escape(
-            f"{summary['supports']} labelled pictures; {summary['method']}; "
-            f"temperature {summary['temperature']:.3g}; {summary['backbone']}"
+            f"By {summary['supports']} labelled pictures and {summary['method']}, on "
+            f"features of {summary['backbone']}; temperature "
+            f"{summary['temperature']:.3g}."
         ),
         "notes": _list(outcome.notes, "notes"),
         "counts": _counts(rows, summary["classes"]),
@@ -46,7 +47,7 @@ def render_page(
         "changed": str(sum(row.changed for row in rows)),
         "cards": "\n".join(_card(row, thumbnails[row.number]) for row in rows),
         "unreadable": _unreadable(outcome.unreadable),
-        "threshold": f"{summary['reject_below']:.0%}",
+        "threshold": outcome.threshold,
         "symbols": "\n".join(_symbol(i, support_thumbnails[i]) for i in used),
     }
     template = string.Template(_TEMPLATE.read_text(encoding="utf-8"))
@@ -56,7 +57,8 @@ def render_page(
 def _headline(outcome: Outcome) -> str:
     count, rejected = len(outcome.rows), sum(row.rejected for row in outcome.rows)
     text = f"{count} {'picture' if count == 1 else 'pictures'} classified into "
-    text += f"{len(outcome.summary['classes'])} classes, {rejected} of them rejected."
+    text += f"{len(outcome.summary['classes'])} classes, {rejected} of them rejected"
+    text += f" (below {outcome.threshold})."
     if outcome.unreadable:
         text += f" {len(outcome.unreadable)} could not be read."
     return text
@@ -73,9 +75,10 @@ def _counts(rows: list[Row], classes: list[str]) -> str:
     ]
     head = '<tr><th scope="col">class</th><th scope="col">pictures</th></tr>'
     return (
-        '<details><summary>Pictures a class</summary>\n<table aria-label="Pictures a '
-        f'class"><thead>{head}</thead><tbody>\n' + "\n".join(lines) + "\n</tbody>"
-        "</table></details>"
+        "<details><summary>How many of each class</summary>\n"
+        f'<table aria-label="How many of each class"><thead>{head}</thead><tbody>\n'
+        + "\n".join(lines)
+        + "\n</tbody></table></details>"
     )
 
 

@@ -100,9 +100,11 @@ def _prepare(arguments: argparse.Namespace, say: _Voice) -> Job:
     """Find everything first: a mistake is told before the long work."""
     source = open_support(arguments.support)
     queries = find_queries(arguments.query)
-    for path in (arguments.out, arguments.html):
-        if path is not None and not pathlib.Path(path).absolute().parent.is_dir():
+    for path in filter(None, (arguments.out, arguments.html)):
+        if not pathlib.Path(path).absolute().parent.is_dir():
             raise UserError(f"cannot write {path}: its folder is not there; make it")
+        if pathlib.Path(path).is_dir():
+            raise UserError(f"cannot write {path}: it is a folder; name a file in it")
     for note in source.notes:
         (say.it if note.problem else say.more)(f"{note.kind}: {note.text}")
     embedder = make_embedder(arguments.checkpoint, image_size=arguments.image_size)
@@ -186,10 +188,16 @@ def _outcome(
 
 
 def _count(outcome: Outcome) -> str:
+    """Sum up the table, and say what its remarks mean."""
     rejected = sum(row.rejected for row in outcome.rows)
     changed = sum(row.changed for row in outcome.rows)
-    text = f"{len(outcome.rows)} classified by {outcome.summary['method']}, {rejected} "
-    return f"{text}rejected" + (f", {changed} changed by RDC" if changed else "")
+    parts = [f"{len(outcome.rows)} classified by {outcome.summary['method']}"]
+    parts.append(f"{rejected or 'none'} rejected")
+    if rejected:
+        parts[-1] += f" (below {outcome.threshold}: look at them yourself)"
+    if changed:
+        parts.append(f"{changed} would be of another class without RDC")
+    return "; ".join(parts)
 
 
 def _describe(embedder: Embedder) -> str:

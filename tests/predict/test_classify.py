@@ -47,7 +47,7 @@ def test_small_batches_are_few_queries():
 
 def test_one_shot_says_that_nothing_was_fitted():
     answers, _ = answer(30, shots=1)
-    assert "typical temperature" in answers.notes[0]
+    assert "of a typical task" in answers.notes[0]
     assert answer(30, shots=1, temperature=0.2)[0].notes == ()
 
 

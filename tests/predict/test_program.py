@@ -40,7 +40,10 @@ def test_a_table_names_every_picture(run, folders):
     assert code == 0
     assert out.splitlines()[0].split() == ["image", "class", "probability"]
     assert [line.split()[0] for line in out.splitlines()[1:]] == sorted(folders.truth)
-    assert re.search(r"35 classified by RDC, \d+ rejected(, \d+ changed)?", err)
+    rejected, changed = out.count("rejected"), out.count("without RDC")
+    said = rf"35 classified by RDC; {rejected} rejected \(below 50%: [^;]*\)"
+    assert rejected and changed
+    assert re.search(rf"^{said}; {changed} would be of another class", err)
     assert "\033" not in out
 
 
@@ -151,6 +154,7 @@ def test_the_page_is_whole_in_itself(run, folders, tmp_path):
         (["--temperature=0"], "'0' is not a positive number"),
         (["--format=xml"], "invalid choice: 'xml'"),
         (["--out=/nowhere/x.csv"], "its folder is not there"),
+        (["--html=/"], "cannot write /: it is a folder"),
         (["--colour"], "unrecognized arguments: --colour"),
     ],
 )
