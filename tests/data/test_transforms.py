@@ -95,6 +95,16 @@ def test_enhancements_are_pillows(ours, pillow) -> None:
         assert_levels_agree(enhance(np.float32(image), factor), theirs, share=0.01)
 
 
+@pytest.mark.parametrize("enhance", [transforms.contrast, transforms.colour])
+def test_colours_may_lie_along_any_axis(enhance) -> None:
+    image = jnp.float32(photo(1))
+    expected = enhance(image, 0.7)
+    for axis in (0, 1):
+        planes = jnp.moveaxis(image, 2, axis)
+        ours = jnp.moveaxis(enhance(planes, 0.7, axis=axis), axis, 2)
+        np.testing.assert_array_equal(ours, expected)
+
+
 @functools.partial(jax.jit, static_argnames="size")
 def draw_and_apply(keys, images, size):
     edges = images.shape[1:3]

@@ -7,7 +7,7 @@ the same parameters, on 60 images of each of four real sets: the mean difference
 .01 to .02 of 255 levels, 98 to 99% of values are equal (92% in the worst image), none
 differs by more than 4. What remains are mostly exact halves,
 which float32 and Pillow's fixed point round differently; they are common where sizes
-are in a simple ratio (64 to 96: 12% of values, by 1 or 2 levels).
+are in a simple ratio (64 to 96: 9% of values, by 1 or 2 levels).
 
 What a cache of decoded squares changes: the test transform from a cache of
 ``resize_size(size)`` pixels is the original one, because its first step is that very

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, UInt8, UInt32
 
 from rdc_jax.data.transforms import jitter
 from rdc_jax.data.transforms.crop import Aspect, sample_crop
-from rdc_jax.data.transforms.resample import Box, resample, resize
+from rdc_jax.data.transforms.resample import Box, resample_planes, resize
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -71,11 +71,12 @@ def augment(
     image: Image, augmentation: Augmentation, size: int
 ) -> Float[Array, "{size} {size} 3"]:
     """Crop, resize, jitter and mirror; whole numbers from 0 to 255, as float32."""
-    result = resample(image, augmentation.box, size)
-    result = jitter.brightness(result, augmentation.factors[0])
-    result = jitter.contrast(result, augmentation.factors[1])
-    result = jitter.colour(result, augmentation.factors[2])
-    return jnp.where(augmentation.mirror, result[:, ::-1], result)
+    result_hcw = resample_planes(image, augmentation.box, size)
+    result_hcw = jitter.brightness(result_hcw, augmentation.factors[0])
+    result_hcw = jitter.contrast(result_hcw, augmentation.factors[1], axis=1)
+    result_hcw = jitter.colour(result_hcw, augmentation.factors[2], axis=1)
+    mirrored = jnp.where(augmentation.mirror, result_hcw[:, :, ::-1], result_hcw)
+    return jnp.moveaxis(mirrored, 1, 2)
 
 
 def train_transform(
