@@ -1,4 +1,4 @@
-"""Image bytes to RGB arrays: every common format, and a clear reason otherwise.
+"""Image bytes to RGB pictures: every common format, and a clear reason otherwise.
 
 Choices that change pixels:
 
@@ -31,6 +31,11 @@ _ORIENTATION = 0x0112  # EXIF tag
 
 
 def decode_image(data: bytes, *, where: str) -> UInt8[np.ndarray, "h w 3"]:
+    """``decode_picture`` as an array."""
+    return np.array(decode_picture(data, where=where))
+
+
+def decode_picture(data: bytes, *, where: str) -> Image.Image:
     """Decode an encoded image to RGB.
 
     Args:
@@ -38,7 +43,8 @@ def decode_image(data: bytes, *, where: str) -> UInt8[np.ndarray, "h w 3"]:
       where: The file or record, for messages.
 
     Returns:
-      The pixels, upright, 8 bits a channel.
+      The picture, upright, 8 bits a channel. Resizing this one rather than an array
+      saves copies that would hold Python's lock.
 
     Raises:
       UnreadableImage: The bytes are truncated, damaged, too large or no image.
@@ -55,13 +61,18 @@ def decode_image(data: bytes, *, where: str) -> UInt8[np.ndarray, "h w 3"]:
 
 
 def read_image(path: pathlib.Path) -> UInt8[np.ndarray, "h w 3"]:
-    """Read and decode one image file; see ``decode_image``."""
+    """``read_picture`` as an array."""
+    return np.array(read_picture(path))
+
+
+def read_picture(path: pathlib.Path) -> Image.Image:
+    """Read and decode one image file; see ``decode_picture``."""
     where = printable(str(path))
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UnreadableImage(where, error.strerror or str(error)) from error
-    return decode_image(data, where=where)
+    return decode_picture(data, where=where)
 
 
 def _refuse_bomb(size: tuple[int, int]) -> None:
@@ -81,17 +92,17 @@ def _upright(image: Image.Image) -> Image.Image:
     return ImageOps.exif_transpose(image) if turned else image
 
 
-def _to_rgb(image: Image.Image, file_format: str | None) -> np.ndarray:
+def _to_rgb(image: Image.Image, file_format: str | None) -> Image.Image:
     mode = image.mode
     if mode.startswith("I;16") or (mode == "I" and file_format in ("PNG", "PPM")):
         grey_hw = (np.asarray(image).astype(np.uint32) + 128) // 257
-        return np.repeat(grey_hw.astype(np.uint8)[..., None], 3, axis=-1)
+        return Image.fromarray(grey_hw.astype(np.uint8)).convert("RGB")
     if mode in ("I", "F"):
         raise ValueError(f"32-bit pixels (mode {mode}) have no agreed range")
     if mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         white = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(white, image.convert("RGBA"))
-    return np.array(image.convert("RGB"))
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _reason(error: Exception) -> str:

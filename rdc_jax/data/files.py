@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Int, Int32, UInt8
+from PIL import Image
 
-from rdc_jax.data.decode import DECODE_VERSION, read_image
+from rdc_jax.data.decode import DECODE_VERSION, read_image, read_picture
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import Note, as_labels, printable
 from rdc_jax.errors import UserError
@@ -48,6 +49,10 @@ class FileSource:
     def image(self, i: int) -> UInt8[np.ndarray, "h w 3"]:
         """Decode image ``i`` to RGB."""
         return read_image(self.root / self.paths[i])
+
+    def picture(self, i: int) -> Image.Image:
+        """Decode image ``i`` to a picture in RGB."""
+        return read_picture(self.root / self.paths[i])
 
     def locate(self, i: int) -> str:
         """The path of image ``i``."""

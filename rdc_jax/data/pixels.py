@@ -5,7 +5,7 @@ import logging
 import os
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -149,24 +149,34 @@ def _decode(source: Source, size: int, writer: store.Writer) -> None:
 
 def _decode_chunk(source: Source, size: int, chunk: Sequence[int]) -> _Decoded:
     decoded = _Decoded(np.empty((len(chunk), size, size, 3), np.uint8), [], [])
-    batched = getattr(source, "images", None)
-    whole = None if batched is None else batched(np.array(chunk))
-    for place, i in enumerate(chunk):
+    picture_of = _picture_maker(source, chunk)
+    for i in chunk:
         try:
-            image = source.image(i) if whole is None else whole[place]
+            picture = picture_of(i)
         except UnreadableImage:
             decoded.unreadable.append(i)
             continue
-        decoded.images[len(decoded.aspects)] = _resize(image, size)
-        decoded.aspects.append(image.shape[1] / image.shape[0])
+        decoded.images[len(decoded.aspects)] = _squeezed(picture, size)
+        decoded.aspects.append(picture.width / picture.height)
     return decoded._replace(images=decoded.images[: len(decoded.aspects)])
 
 
-def _resize(image: np.ndarray, size: int) -> np.ndarray:
-    if image.shape[:2] == (size, size):
-        return image
-    resized = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
-    return np.asarray(resized)
+def _picture_maker(
+    source: Source, chunk: Sequence[int]
+) -> Callable[[int], Image.Image]:
+    """The best that a source offers: many images at a time, pictures, or arrays."""
+    if batched := getattr(source, "images", None):
+        pictures = dict(zip(chunk, batched(np.array(chunk)), strict=True))
+        return lambda i: Image.fromarray(pictures[i])
+    if picture := getattr(source, "picture", None):
+        return picture
+    return lambda i: Image.fromarray(source.image(i))
+
+
+def _squeezed(picture: Image.Image, size: int) -> np.ndarray:
+    if picture.size != (size, size):
+        picture = picture.resize((size, size), Image.Resampling.BILINEAR)
+    return np.asarray(picture)
 
 
 def _report(source: Source, unreadable: list[int], *, skip: bool) -> None:

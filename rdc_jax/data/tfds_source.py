@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int, Int32, UInt8
+from PIL import Image
 
-from rdc_jax.data.decode import decode_image
+from rdc_jax.data.decode import decode_image, decode_picture
 from rdc_jax.data.files import content_digest, fingerprint
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import Note, UnreadableImage, as_labels, split_names
@@ -53,6 +54,10 @@ class TfdsSource:
     def image(self, i: int) -> UInt8[np.ndarray, "h w 3"]:
         """Decode image ``i`` to RGB."""
         return decode_image(self._encoded(i), where=self.locate(i))
+
+    def picture(self, i: int) -> Image.Image:
+        """Decode image ``i`` to a picture in RGB."""
+        return decode_picture(self._encoded(i), where=self.locate(i))
 
     def locate(self, i: int) -> str:
         """Data set and name of example ``i``."""
