@@ -1,6 +1,7 @@
 """The pixel cache holds what the source's images become at one size."""
 
 import logging
+import pathlib
 
 import numpy as np
 import pytest
@@ -102,6 +103,29 @@ def test_nothing_readable_is_an_error_even_when_skipping(tmp_path):
     with pytest.raises(UserError, match="10 of 10 images"):
         pixel_cache(source, 12, tmp_path, skip_unreadable=True)
     assert not list(tmp_path.glob("*.npy"))
+
+
+def _peak_beyond(call):
+    """Bytes that the process took at its peak, beyond what it held before."""
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # start a new peak
+    before, _ = _memory("VmRSS"), call()
+    return _memory("VmHWM") - before
+
+
+def _memory(field):
+    status = pathlib.Path("/proc/self/status").read_text()
+    (line,) = (x for x in status.splitlines() if x.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+@pytest.mark.skipif(
+    not pathlib.Path("/proc/self/clear_refs").exists(), reason="needs Linux"
+)
+def test_memory_stays_flat_while_a_cache_is_built(tmp_path):
+    source, size = FakeSource(10_000), 64
+    taken = _peak_beyond(lambda: pixel_cache(source, size, tmp_path))
+    whole = len(source) * size * size * 3
+    assert taken < 0.4 * whole
 
 
 def test_progress_is_quiet_when_nobody_watches(tmp_path, capsys):
