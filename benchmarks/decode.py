@@ -2,11 +2,13 @@
 
     python benchmarks/decode.py [--images=2000] [--height=375] [--width=500] [--size=96]
     python benchmarks/decode.py --folder=DIR [--size=96]
+    python benchmarks/decode.py --synthetic [--size=32]
 
 Builds the pixel cache of JPEGs that it writes first, or of a folder of class folders.
 A core is busy for as long as the process computes on it: CPU seconds over seconds. On a
 machine with other work that is too low, so the second figure also counts the time that
-threads could have run but were given no core (Linux).
+threads could have run but were given no core (Linux). ``--synthetic`` measures how fast
+the built-in images are made instead, after compilation.
 """
 
 import argparse
@@ -21,6 +23,7 @@ import numpy as np
 from PIL import Image
 
 from rdc_jax.data import open_source, pixel_cache
+from rdc_jax.data.synthetic import DOMAINS, open_synthetic
 from rdc_jax.errors import guard
 
 _TASKS = pathlib.Path("/proc/self/task")
@@ -113,6 +116,19 @@ def measure(folder: str, size: int) -> None:
     print(f"  MB, most in each quarter of the time: {memory}")
 
 
+def synthetic(size: int) -> None:
+    """Make images of every built-in domain."""
+    print(f"built-in images of {size} px, {os.cpu_count()} cores")
+    print("            images/s   CPU ms an image")
+    for name in DOMAINS:
+        open_synthetic(name, size=size, seed=1).image(0)  # compiles
+        source = open_synthetic(name, size=size)
+        wall, cpu = time.perf_counter(), time.process_time()
+        source.images(range(len(source)))
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        print(f"  {name:10s}{len(source) / wall:8.0f}{1e3 * cpu / len(source):18.2f}")
+
+
 def main() -> None:
     """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -120,13 +136,16 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=2000)
     parser.add_argument("--height", type=int, default=375)
     parser.add_argument("--width", type=int, default=500)
-    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument("--size", type=int, help="edge in pixels (96; synthetic: 32)")
+    parser.add_argument("--synthetic", action="store_true")
     args = parser.parse_args()
+    if args.synthetic:
+        return synthetic(args.size or 32)
     if args.folder:
-        return measure(args.folder, args.size)
+        return measure(args.folder, args.size or 96)
     with tempfile.TemporaryDirectory() as folder:
         write_photos(pathlib.Path(folder), args.images, args.height, args.width)
-        measure(folder, args.size)
+        measure(folder, args.size or 96)
 
 
 if __name__ == "__main__":
