@@ -55,19 +55,28 @@ def embed(
     mesh = Mesh(np.array(jax.local_devices()), ("image",))
     variables = jax.device_put(backbone.variables, NamedSharding(mesh, PartitionSpec()))
 
-    @jax.jit
     def features_of(variables: Any, images: UInt8[Array, "b h w 3"]) -> Array:
         inputs = test_batch(images, size)
         return backbone.model.apply(variables, inputs, train=False)[0]
 
+    # Each device by itself: on CPU the network loops over a few images at a time, and
+    # for such a loop a batch that is split would be brought together on every device.
+    split = PartitionSpec("image")
+    on_devices = jax.shard_map(
+        features_of,
+        mesh=mesh,
+        in_specs=(PartitionSpec(), split),
+        out_specs=split,
+        check_vma=False,
+    )
     features = feature_cache(
         pixels,
-        functools.partial(features_of, variables),
+        functools.partial(jax.jit(on_devices), variables),
         weights_fingerprint=backbone.fingerprint,
         transform=f"test transform: resize to {resize_size(size)}, crop {size}",
         cache_dir=cache_dir,
         batch_size=_IMAGES_A_DEVICE * jax.local_device_count(),
-        sharding=NamedSharding(mesh, PartitionSpec("image")),
+        sharding=NamedSharding(mesh, split),
     )
     if broken := np.flatnonzero(~np.isfinite(features).all(axis=1)).tolist():
         raise UserError(
