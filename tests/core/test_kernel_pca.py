@@ -3,6 +3,8 @@
 import jax
 import numpy as np
 import pytest
+from core.episodes import make_episode
+from oracles import rdc as oracle
 from oracles.rdc import distances, normalise
 from sklearn.decomposition import KernelPCA
 
@@ -39,17 +41,18 @@ def test_distances_equal_scikit_learns(kernel, kernel_input, dim):
     )
 
 
-def test_rdc_in_a_kernel_space_equals_the_oracle():
-    from core.episodes import make_episode
-    from oracles import rdc as oracle
-
+@pytest.mark.parametrize("kernel", NAMES)
+def test_rdc_in_a_kernel_space_equals_the_oracle(kernel):
     support, labels, query = make_episode(shot=2)
-    params = RDCParams(k=5, k2=3, dim=6, subspace="linear")
-    got = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
+    params = RDCParams(k=5, k2=3, dim=6, subspace=kernel)
 
     def project(x, params):
-        return KernelPCA(params.dim).fit_transform(normalise(x))
+        pca = KernelPCA(params.dim, kernel=NAMES[kernel], eigen_solver="dense")
+        return pca.fit_transform(normalise(x))
 
     votes, combined, *_ = oracle.rdc(support, labels, query, 5, params, project)
-    np.testing.assert_allclose(got.distances, combined, atol=1e-5)
-    np.testing.assert_allclose(got.class_distances, votes, atol=1e-5)
+    with jax.enable_x64(True):
+        support, query = support.astype(np.float64), query.astype(np.float64)
+        got = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
+        np.testing.assert_allclose(got.distances, combined, atol=1e-6)
+        np.testing.assert_allclose(got.class_distances, votes, atol=1e-6)

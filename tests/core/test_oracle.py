@@ -50,6 +50,36 @@ def test_every_reading_equals_the_oracle(reading):
         check(make_episode(shot=2, way=4, seed=seed), 4, READINGS[reading])
 
 
+def drawn_reading(seed):
+    """Any value of every option at once."""
+    rng = np.random.default_rng(seed)
+
+    def one_of(*values):
+        return values[rng.integers(len(values))]
+
+    return RDCParams(
+        k=one_of(1, 2, 4, 6, 9),
+        k2=one_of(1, 2, 5),
+        lam=one_of(0.2, 0.5, 0.8),
+        dim=one_of(6, 12, 20),
+        distance=one_of("euclidean", "squared_max"),
+        base=one_of("reciprocal", "nearest"),
+        overlap=one_of(">=", ">"),
+        labels=one_of(True, False),
+        normalize=one_of(True, False),
+        subspace=one_of("tanh", "tanh", "none"),
+        kernel_input=one_of("l2", "raw"),
+        centre=one_of(True, False),
+        linkage=one_of("mean", "min"),
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_readings_combine(seed):
+    kind = ("relu", "duplicated")[seed % 2]
+    check(make_episode(kind, shot=2, way=4, seed=seed), 4, drawn_reading(seed))
+
+
 @pytest.mark.parametrize("shot", [1, 5])
 def test_one_shot_and_five_equal_the_oracle(shot):
     check(make_episode(shot=shot, way=4), 4, READINGS["default"])
