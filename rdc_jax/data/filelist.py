@@ -42,7 +42,9 @@ def open_filelist(
     where = printable(str(path))
     names, images, labels = _read(path, where)
     full = _resolve(images, path.parent, data_dir, where)
-    root = pathlib.Path(os.path.commonpath([p.parent for p in full]))
+    folders = {os.path.dirname(p) for p in full}
+    root = os.path.commonpath(folders)
+    below = {folder: os.path.relpath(folder, root) for folder in folders}
     used = sorted(set(labels))
     position = {label: index for index, label in enumerate(used)}
     notes = []
@@ -52,8 +54,10 @@ def open_filelist(
     return FileSource(
         name=name or f"{path.resolve().parent.name}-{path.stem}",
         split=split,
-        root=root,
-        paths=tuple(os.path.relpath(p, root) for p in full),
+        root=pathlib.Path(root),
+        paths=tuple(
+            _join(below[os.path.dirname(p)], os.path.basename(p)) for p in full
+        ),
         labels=as_labels([position[label] for label in labels]),
         class_names=tuple(names[label] for label in used),
         notes=tuple(notes),
@@ -119,35 +123,36 @@ def _resolve(
     folder: pathlib.Path,
     data_dir: str | os.PathLike[str] | None,
     where: str,
-) -> list[pathlib.Path]:
-    """Find every image, or say which is missing, repeated or out of bounds."""
-    bases = [folder.resolve()] + (
-        [pathlib.Path(data_dir).resolve()] if data_dir else []
+) -> list[str]:
+    """Find every image, or say which is missing, repeated or out of bounds.
+
+    Paths are strings: objects would take minutes for a list of a million.
+    """
+    bases = [os.path.realpath(base) for base in (folder, data_dir) if base]
+    base = next(
+        (b for b in bases if os.path.isfile(os.path.join(b, images[0]))), bases[0]
     )
-    base = next((b for b in bases if _is_file(b / images[0])), bases[0])
-    full = [pathlib.Path(os.path.normpath(base / image)) for image in images]
+    full = [os.path.normpath(os.path.join(base, image)) for image in images]
+    inside = os.path.join(base, "")
     for image, target in zip(images, full, strict=True):
-        if not os.path.isabs(image) and not target.is_relative_to(base):
+        if not os.path.isabs(image) and not f"{target}{os.sep}".startswith(inside):
             raise UserError(
                 f"{where}: {printable(image)!r} leads outside {base}; use a path "
                 "inside it, or an absolute one"
             )
-    _check_unique([str(target) for target in full], "image_names", where)
+    _check_unique(full, "image_names", where)
     missing = [
         image
         for image, target in zip(images, full, strict=True)
-        if not _is_file(target)
+        if not os.path.isfile(target)
     ]
     if missing:
         raise UserError(
             f"{where}: {len(missing)} of {len(images)} images are missing, first "
-            f"{printable(missing[0])!r}; looked in {' and '.join(map(str, bases))}"
+            f"{printable(missing[0])!r}; looked in {' and '.join(bases)}"
         )
     return full
 
 
-def _is_file(path: pathlib.Path) -> bool:
-    try:
-        return path.is_file()
-    except ValueError:  # a null byte or a lone surrogate in the name
-        return False
+def _join(folder: str, name: str) -> str:
+    return name if folder == os.curdir else os.path.join(folder, name)
