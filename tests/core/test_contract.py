@@ -59,14 +59,16 @@ def test_shard_map_over_eight_devices_equals_one_by_one(batch, expected):
     assert_same(jax.jit(fn)(*batch), expected)
 
 
-def test_shard_map_follows_the_iterated_subspace_too(batch):
+@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit])
+def test_shard_map_follows_the_iterated_subspace_too(batch, axis_type):
     """Its checks of what varies over devices reach into the loop."""
-    mesh = jax.make_mesh((8,), ("episode",), (AxisType.Auto,))
+    mesh = jax.make_mesh((8,), ("episode",), (axis_type,))
     spec = PartitionSpec("episode")
     params = RDCParams(k=5, k2=3, dim=4, solver="iterate")
     fn = jax.vmap(functools.partial(calibration.rdc, num_classes=5, params=params))
     mapped = jax.shard_map(fn, mesh=mesh, in_specs=spec, out_specs=spec)
-    assert_same(jax.jit(mapped)(*batch), jax.jit(fn)(*batch))
+    sharded = jax.device_put(batch, jax.sharding.NamedSharding(mesh, spec))
+    assert_same(jax.jit(mapped)(*sharded), jax.jit(fn)(*batch))
 
 
 def test_a_mesh_by_sharding_alone_equals_one_by_one(batch, expected):
@@ -147,9 +149,18 @@ def gradients(support, labels, query, params):
 
 
 @pytest.mark.parametrize("kind", ["random", "duplicated", "equal", "zeros"])
-@pytest.mark.parametrize("subspace", ["tanh", "gaussian"])
-def test_gradients_are_finite(kind, subspace):
-    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
+@pytest.mark.parametrize(
+    "reading",
+    [
+        {},
+        {"subspace": "gaussian"},
+        {"distance": "squared_max", "normalize": False, "kernel_input": "raw"},
+        {"solver": "iterate", "linkage": "min"},
+    ],
+    ids=str,
+)
+def test_gradients_are_finite(kind, reading):
+    params = RDCParams(k=5, k2=3, dim=8, **reading)
     got = gradients(*make_episode(kind), params)
     assert all(np.isfinite(g).all() for g in got)
     if kind == "random":
