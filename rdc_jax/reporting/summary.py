@@ -1,5 +1,6 @@
 """The outcome of a run in plain words, every one of them derived from numbers."""
 
+import collections
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ _FEW_TASKS = 30
 _MINUS = "\N{MINUS SIGN}"
 # Methods that get a sentence of their own; tables have them all.
 _SENTENCES = 3
+# Methods that are named one by one.
+_TITLES = 8
 
 
 class Outcome(NamedTuple):
@@ -139,7 +142,7 @@ def answers(run: Run) -> list[str]:
     found = headlines(run)
     if not found:
         return ["No method was compared with a baseline: there is no gain to tell of."]
-    return [_answer(part) for part in found.values()]
+    return [*(_answer(part) for part in found.values()), *_doubts(run)]
 
 
 def _answer(found: Sequence[Outcome]) -> str:
@@ -184,19 +187,15 @@ def sentence(outcome: Outcome) -> str:
     return f"{text} {_where(gain)}" if gain.datasets > 1 else text
 
 
-def remarks(run: Run) -> list[str]:
-    """What to keep in mind before believing a number."""
-    found = []
+def _doubts(run: Run) -> list[str]:
+    """Say beside the answer if it rests on little."""
     fewest = min(row["episodes"] for row in run.rows)
-    if fewest < _FEW_TASKS:
-        found.append(
-            f"Only {plural(fewest, 'task')} a data set: too few to conclude from; "
-            "intervals are rough."
-        )
-    return found + _beside_paper(run)
+    if fewest >= _FEW_TASKS:
+        return []
+    return [f"Only {plural(fewest, 'task')} a data set: too few to conclude from."]
 
 
-def _beside_paper(run: Run) -> list[str]:
+def remarks(run: Run) -> list[str]:
     """Compare the main methods' gains with the published ones, if there are any."""
     found = []
     for name, outcome in ((n, o) for n, part in headlines(run).items() for o in part):
@@ -239,7 +238,14 @@ def _datasets(run: Run) -> str:
 
 
 def _methods(run: Run) -> str:
-    return listing(list(run.titles.values()))
+    """All titles; of many, those of one method that differ in settings count as one."""
+    titles = list(run.titles.values())
+    if len(titles) <= _TITLES:
+        return listing(titles)
+    counts = collections.Counter(title.split(" (")[0] for title in titles)
+    return listing(
+        [t if n == 1 else f"{t} ({plural(n, 'setting')})" for t, n in counts.items()]
+    )
 
 
 def _network(run: Run) -> str:

@@ -100,7 +100,10 @@ def test_methods_that_look_at_one_query_at_a_time_can_be_the_main_one():
 
 def test_few_tasks_are_not_trusted():
     rows = [{**r, "episodes": 12} for r in pair("a", 1, (1.0, 0.5))]
-    assert summary.remarks(make_run(rows))[0].startswith("Only 12 tasks a data set")
+    assert summary.answers(make_run(rows)) == [
+        "Did RDC help? Yes in 1-shot tasks, by 1.0 points on average.",
+        "Only 12 tasks a data set: too few to conclude from.",
+    ]
 
 
 def test_the_paper_s_gain_is_of_the_data_sets_in_common():

@@ -89,6 +89,7 @@ def test_many_methods_have_a_line_each():
     assert all(find_variant(name).title in texts for name in names)
     assert "RDC (k=4, lam=0.1) +1.0 ± 0.5" in label(found)
     text = page.render([run])
+    assert "the same tasks: NPC + l2 norm and RDC (9 settings)." in text
     assert "Parameters" in text
     assert "run1-accuracy-1-" not in text  # no figure with ten marks in a row
     assert "averaged over the data sets, with 95% intervals" in text
