@@ -52,16 +52,21 @@ def panels(exhibit: Exhibit, name: str) -> Panels:
 
 
 def title_of(exhibit: Exhibit) -> str:
-    """Name a task and tell how both methods did in it."""
-    total = len(exhibit.query_labels)
-    right = [
-        int((answers == exhibit.query_labels).sum())
-        for answers in (exhibit.before.npc, exhibit.before.rdc)
-    ]
-    return (
-        f"{exhibit.dataset}, {exhibit.shot}-shot: {TITLES['npc']} has {right[0]} of "
-        f"{total} right, {TITLES['rdc']} {right[1]}"
+    """Name a task and tell how the methods did in it."""
+    npc, rdc = TITLES["npc"], TITLES["rdc"]
+    before, after = exhibit.before, exhibit.after
+    text = (
+        f"{exhibit.dataset}, {exhibit.shot}-shot: {npc} has "
+        f"{_right(exhibit, before.npc)} of {len(exhibit.query_labels)} right, {rdc} "
+        f"{_right(exhibit, before.rdc)}"
     )
+    if after is None:
+        return text
+    return f"{text}; after {exhibit.after_title}, {npc} {_right(exhibit, after.npc)}"
+
+
+def _right(exhibit: Exhibit, given_q: Int[np.ndarray, " q"]) -> int:
+    return int((given_q == exhibit.query_labels).sum())
 
 
 def place(feat_nd: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 2"]:
@@ -126,5 +131,4 @@ def _points(axes: Axes, place_m2: Float[np.ndarray, "m 2"], **style: Any) -> Non
 def _told(exhibit: Exhibit, given_q: Int[np.ndarray, " q"], title: str) -> str:
     if title == "True classes":
         return "True classes."
-    right = int((given_q == exhibit.query_labels).sum())
-    return f"{title}: {right} of {len(given_q)} right."
+    return f"{title}: {_right(exhibit, given_q)} of {len(given_q)} right."

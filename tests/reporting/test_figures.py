@@ -167,6 +167,7 @@ def test_tasks_are_shown_with_both_methods_answers(exhibit):
 def test_fine_tuned_features_have_a_row_of_their_own(exhibit):
     both = dataclasses.replace(exhibit, after=exhibit.before, after_title="RDC-FT")
     found = embedding.panels(both, "t")
+    assert found.title.endswith("right, RDC 6; after RDC-FT, NPC + l2 norm 5")
     assert list(found.rows)[1] == "Features after RDC-FT on this task"
     every = [
         one for panels in found.rows.values() for p in panels for one in ids(p.svg)
