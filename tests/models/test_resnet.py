@@ -1,5 +1,7 @@
 """The networks: sizes, dtypes, and a training step that equals torch's."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,10 @@ import pytest
 from rdc_jax import models
 from rdc_jax.errors import UserError
 from rdc_jax.models.heads import Classifier
+from rdc_jax.models.resnet import BasicBlock, ResNet
+
+# Each takes long to compile; what the programs use is always tested.
+CONVS = [*(pytest.param(c, marks=pytest.mark.slow) for c in ("xla", "matmul")), "auto"]
 
 
 def count(tree):
@@ -43,6 +49,28 @@ def test_half_precision_computes_in_it_and_keeps_float32_weights():
     )
     assert named["block4"].dtype == jnp.bfloat16 and out.dtype == jnp.float32
     assert {x.dtype for x in jax.tree.leaves(variables)} == {jnp.dtype("float32")}
+
+
+@pytest.mark.parametrize("conv", CONVS)
+def test_half_precision_gradients_point_where_float32s_do(conv):
+    images = jax.random.normal(jax.random.key(0), (6, 40, 40, 3))
+
+    def gradient(dtype):
+        blocks = functools.partial(BasicBlock, 16), functools.partial(BasicBlock, 8, 2)
+        model = ResNet(blocks, dtype=jnp.dtype(dtype), conv=conv)
+        variables = model.init(jax.random.key(1), images)
+
+        def loss(params):
+            inner = {**variables, "params": params}
+            return jnp.square(model.apply(inner, images, train=True)[0]).mean()
+
+        return jax.jit(jax.grad(loss))(variables["params"])
+
+    half, full = gradient("bfloat16"), gradient("float32")
+    assert {x.dtype for x in jax.tree.leaves(half)} == {jnp.dtype("float32")}
+    for a, b in zip(jax.tree.leaves(half), jax.tree.leaves(full), strict=True):
+        assert (a * b).sum() > 0.98 * jnp.linalg.norm(a) * jnp.linalg.norm(b)
+        np.testing.assert_allclose(jnp.linalg.norm(a), jnp.linalg.norm(b), rtol=0.1)
 
 
 def traced_gradient(model, batch=16):
@@ -82,10 +110,7 @@ def test_unknown_names_are_told():
         models.create("resnet10", conv="fft")
 
 
-@pytest.mark.parametrize(
-    "conv",
-    [*(pytest.param(c, marks=pytest.mark.slow) for c in ("xla", "matmul")), "auto"],
-)
+@pytest.mark.parametrize("conv", CONVS)
 def test_one_training_step_equals_torchs(conv, tmp_path):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
     from models.torch_reference import Classifier as TorchClassifier
