@@ -5,8 +5,8 @@
     python benchmarks/decode.py --synthetic [--size=32]
 
 Builds the pixel cache of JPEGs that it writes first, or of a folder of class folders.
-A core is busy for as long as the process computes on it: CPU seconds over seconds. With
-other work on the machine that is too low, so the second figure also counts the time that
+A core is busy for as long as the process computes on it: CPU seconds over seconds. On a
+machine with other work that is too low, so the second figure also counts the time that
 threads, the main one too, could have run but were given no core (Linux); it may exceed
 the number of cores. ``--synthetic`` measures how fast the built-in images are made
 instead, after compilation.
