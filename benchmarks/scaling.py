@@ -121,41 +121,51 @@ def measure(series: Series, make: Callable[[int], Prepared], turns: int) -> None
     )
 
 
+def tasks(
+    episodes: int, *, way: int, shot: int, query: int, d: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features of supports, their labels, features of queries, of classes far apart."""
+    rng = np.random.default_rng(0)
+    labels_n = np.repeat(np.tile(np.arange(way), 2), [shot] * way + [query] * way)
+    x_end = rng.standard_normal((episodes, len(labels_n), d), np.float32)
+    x_end += 4 * rng.standard_normal((episodes, way, d), np.float32)[:, labels_n]
+    x_end, s = np.maximum(x_end, 0), way * shot
+    return x_end[:, :s], np.tile(labels_n[:s], (episodes, 1)), x_end[:, s:]
+
+
 def episodes_call(
     episodes: int, *, way: int = 5, shot: int = 1, query: int = 4, d: int = 64
 ) -> Prepared:
-    """RDC on many tasks in one call."""
-    rng = np.random.default_rng(0)
-    n = way * (shot + query)
-    x = np.maximum(rng.standard_normal((episodes, n, d), np.float32), 0)
-    labels = np.tile(np.repeat(np.arange(way), shot), (episodes, 1))
+    """RDC on many tasks in one call, which gives distances to classes."""
 
     def one(support, labels, query):
         out = rdc_jax.rdc(support, labels, query, num_classes=way)
         return out.class_distances
 
-    s = way * shot
-    inputs = jax.device_put((x[:, :s], labels, x[:, s:]))
+    inputs = jax.device_put(tasks(episodes, way=way, shot=shot, query=query, d=d))
     compiled = jax.jit(rdc_jax.over_episodes(one)).lower(*inputs).compile()
     plan = compiled.memory_analysis()
     megabytes = (plan.temp_size_in_bytes + plan.output_size_in_bytes) / 2**20
 
-    def call() -> None:
-        jax.block_until_ready(compiled(*inputs))
+    def call() -> jax.Array:
+        return jax.block_until_ready(compiled(*inputs))
 
     call()  # The first one is slower.
     return call, megabytes
 
 
 def images_call(length: int) -> Prepared:
-    """Pixels and features of a data set into caches, then 1,000 tasks from them."""
+    """Pixels and features of a data set into caches, then 1,000 tasks from them.
+
+    The call gives the rows of the tasks' images, and their features.
+    """
     source = TinyImages(length)
 
     @jax.jit
     def features_of(images):
         return images.reshape(len(images), -1).astype("float32")
 
-    def call() -> None:
+    def call() -> tuple[np.ndarray, np.ndarray]:
         with tempfile.TemporaryDirectory() as folder:
             pixels = pixel_cache(source, EDGE, folder)
             feat_nd = feature_cache(
@@ -167,7 +177,8 @@ def images_call(length: int) -> Prepared:
             )
             spec = EpisodeSpec(way=5, shot=1, query=4)
             sampler = EpisodeSampler(source.labels, spec, seed=0, dataset="tiny")
-            np.asarray(feat_nd[sampler(range(1000)).indices]).sum()
+            indices_en = sampler(range(1000)).indices
+            return indices_en, np.asarray(feat_nd[indices_en])
 
     return call, None
 

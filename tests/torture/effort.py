@@ -4,6 +4,7 @@
 """
 
 import collections
+import logging
 import os
 
 KILLS = int(os.environ.get("RDC_JAX_KILLS", "54"))
@@ -13,3 +14,9 @@ SEED = int(os.environ.get("RDC_JAX_TORTURE_SEED", "0"))
 
 # What was done in this session, for the summary at its end.
 tally: collections.Counter[str] = collections.Counter()
+
+
+def count(what, number=1):
+    """Add to the tally, and tell pytest's log at once (``--log-file``)."""
+    tally[what] += number
+    logging.getLogger(__name__).warning("%d %s", number, what)
