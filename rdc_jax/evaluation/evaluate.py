@@ -23,7 +23,7 @@ from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.processes import agreed
 from rdc_jax.evaluation.programs import Programs
 from rdc_jax.evaluation.progress import Progress
-from rdc_jax.evaluation.targets import Target, open_targets, readable
+from rdc_jax.evaluation.targets import Target, decode_targets, open_targets
 from rdc_jax.models.backbone import Backbone, load_backbone
 from rdc_jax.threads import one_lapack_thread
 from rdc_jax.training.parallel import is_first
@@ -58,15 +58,14 @@ def evaluate(
         stack.enter_context(one_lapack_thread())
         if is_first():
             stack.enter_context(claim(workdir))
-        backbone, targets = _open(options, workdir)
-        groups = make_groups(options, backbone)
+        cache_dir = pathlib.Path(options.cache_dir or workdir / "cache")
+        backbone, groups, targets = _open(options, workdir, cache_dir)
         ledger = None
         if is_first():
             columns = {group.name: group.columns for group in groups}
             header = identify(config, options, backbone, targets)
             path = workdir / LEDGER
             ledger = stack.enter_context(Ledger(path, {**header, "columns": columns}))
-        cache_dir = pathlib.Path(options.cache_dir or workdir / "cache")
         _Run(options, backbone, groups, cache_dir, ledger).all(targets)
         if ledger is None:
             return None
@@ -74,21 +73,28 @@ def evaluate(
         return results.write(workdir, ledger, options, datasets)
 
 
-def _open(options: Options, workdir: pathlib.Path) -> tuple[Backbone, list[Target]]:
-    """Open all that may be missing; only then train, where that is asked for."""
+def _open(
+    options: Options, workdir: pathlib.Path, cache_dir: pathlib.Path
+) -> tuple[Backbone, list[Group], list[Target]]:
+    """Look for mistakes, decode all images, train where that is asked for.
+
+    In the order of the time that it takes: what is wrong is told as soon as possible.
+    """
     if options.checkpoint:
         backbone = load_backbone(options.checkpoint)
-        targets = open_targets(options)
+        opened, groups = open_targets(options), make_groups(options, backbone)
+        targets = decode_targets(opened, options, cache_dir)
     else:
-        targets = open_targets(options)
+        targets = decode_targets(open_targets(options), options, cache_dir)
         backbone = load_backbone(demo.train_backbone(options.pretrain, workdir))
+        groups = make_groups(options, backbone)
     trained = backbone.metadata.get("image_size", options.image_size)
     if trained != options.image_size:
         _log.warning(
             "the backbone was trained on %d px, config.image_size is %d",
             *(trained, options.image_size),
         )
-    return backbone, targets
+    return backbone, groups, targets
 
 
 class _Run:
@@ -151,9 +157,8 @@ class _Run:
         stages: dict[Stage, range],
         progress: Progress,
     ) -> None:
-        """One data set: its pixels, features where they are needed, episodes."""
-        pixels = features.decode(target.source, self.options, self.cache_dir)
-        target = readable(target, pixels, self.options)
+        """One data set: features where they are needed, exhibits, episodes."""
+        pixels = target.pixels
 
         @functools.cache
         def embed() -> Float32[np.ndarray, "n d"]:
@@ -163,7 +168,7 @@ class _Run:
             home, header = self.ledger.path.parent, self.ledger.header
             exhibits.write(home, header, pixels, embed, target.samplers, self.options)
         for stage, episodes in stages.items():
-            work = group.open(stage.shot, target, pixels, embed)
+            work = group.open(stage.shot, target, embed)
             self._stage(stage, group, work, episodes, progress)
 
     def _stage(

@@ -12,8 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float32, UInt8
 
 from rdc_jax.data.features import feature_cache
-from rdc_jax.data.pixels import PixelCache, pixel_cache
-from rdc_jax.data.source import Source
+from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.errors import UserError
 from rdc_jax.evaluation.options import Options
@@ -22,16 +21,6 @@ from rdc_jax.models.backbone import Backbone
 _log = logging.getLogger(__name__)
 
 _IMAGES_A_DEVICE = 64
-
-
-def decode(source: Source, options: Options, cache_dir: pathlib.Path) -> PixelCache:
-    """Give the images at the size that the test transform crops from."""
-    return pixel_cache(
-        source,
-        resize_size(options.image_size),
-        cache_dir,
-        skip_unreadable=options.skip_unreadable,
-    )
 
 
 def embed(

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float32
 
-from rdc_jax.data.pixels import PixelCache
 from rdc_jax.evaluation.engine import Pass
 from rdc_jax.evaluation.feature_pass import FeaturePass
 from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
@@ -32,14 +31,14 @@ class Group(NamedTuple):
       title: What people call it.
       columns: What is counted.
       shown: The column that progress is told by.
-      open: From a shot, a target, its pixels and a way to get its features to a pass.
+      open: From a shot, a target and a way to get its features to a pass.
     """
 
     name: str
     title: str
     columns: tuple[str, ...]
     shown: str
-    open: Callable[[int, Target, PixelCache, Embed], Pass]
+    open: Callable[[int, Target, Embed], Pass]
 
 
 def make_groups(options: Options, backbone: Backbone) -> list[Group]:
@@ -81,8 +80,7 @@ def _feature_group(
         )
         jax.eval_shape(judges[shot], *shapes)
 
-    def open_pass(shot: int, target: Target, pixels: PixelCache, embed: Embed) -> Pass:
-        del pixels
+    def open_pass(shot: int, target: Target, embed: Embed) -> Pass:
         return FeaturePass(judges[shot], embed(), target.samplers[shot])
 
     columns = next(iter(judges.values())).columns
@@ -101,12 +99,12 @@ def _finetune_group(method: ImageMethod, options: Options, backbone: Backbone) -
         spec = options.spec(shot)
         each.check(backbone.variables, spec.support_size + spec.query_size)
 
-    def open_pass(shot: int, target: Target, pixels: PixelCache, embed: Embed) -> Pass:
+    def open_pass(shot: int, target: Target, embed: Embed) -> Pass:
         del embed
         return FinetunePass(
             steps[shot],
             backbone.variables,
-            pixels.images,
+            target.pixels.images,
             target.samplers[shot],
             seed=options.seed,
         )

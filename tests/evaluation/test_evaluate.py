@@ -110,11 +110,21 @@ def test_unreadable_images_are_told_or_left_out(config, tmp_path, data_dir, capl
     shutil.copytree(data_dir, config.data_dir)
     (tmp_path / "data/photos/class0/0.png").write_bytes(b"not an image")
     with pytest.raises(UserError, match=r"1 of 45 images of photos cannot be read"):
-        evaluate(config.to_dict(), tmp_path / "told")
+        evaluate(config.to_dict(), tmp_path / "run")
     config.skip_unreadable = True
-    found = evaluate(config.to_dict(), tmp_path / "left_out")
+    found = evaluate(config.to_dict(), tmp_path / "run")
     assert "are left out" in caplog.text
     assert found["rows"][0]["accuracy"] > 25
+
+
+def test_a_broken_image_is_found_before_anything_is_computed(config, tmp_path):
+    root = worlds.write_images(tmp_path / "data")
+    worlds.write_images(root, name="broken")
+    (root / "broken/class4/8.png").write_bytes(b"not an image")
+    config.update(data_dir=str(root), datasets="photos,broken", methods="npc")
+    with pytest.raises(UserError, match=r"1 of 45 images of broken cannot be read"):
+        evaluate(config.to_dict(), tmp_path / "run")
+    assert not (tmp_path / "run/ledger.jsonl").exists()
 
 
 def test_uneven_classes_can_be_asked_for(config, tmp_path):

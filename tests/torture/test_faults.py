@@ -74,17 +74,17 @@ def folder(tmp_path):
 def _decode_while(folder, cache_dir, change):
     """Decode a folder in which something happens after the first image was read."""
     source = open_source(str(folder))
-    image, seen = type(source).image, []
+    picture, seen = type(source).picture, []
 
-    def image_and_change(self, i):
-        found = image(self, i)
+    def picture_and_change(self, i):
+        found = picture(self, i)
         if not seen:
             seen.append(i)
             change()
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(source), "image", image_and_change)
+        patch.setattr(type(source), "picture", picture_and_change)
         return pixel_cache(source, 16, cache_dir)
 
 
