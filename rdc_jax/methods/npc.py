@@ -13,6 +13,12 @@ def npc(episode: Episode, settings: Settings) -> Float[Array, "q c"]:
     return prototypes.npc(*episode, settings.num_classes, normalize=False)
 
 
+@register("protonet", title="ProtoNet", transductive=False)
+def protonet(episode: Episode, settings: Settings) -> Float[Array, "q c"]:
+    """NPC, for a network that was meta-trained so (``configs/pretrain.py:protonet``)."""
+    return npc(episode, settings)
+
+
 @register("npc_l2", title="NPC + l2 norm", transductive=False)
 def npc_l2(episode: Episode, settings: Settings) -> Float[Array, "q c"]:
     """Distances to the class means of l2-normalised features."""

@@ -16,7 +16,7 @@ from rdc_jax.methods import Episode, Settings
 
 WAY, SHOT, QUERY, D = 3, 2, 4, 16
 SETTINGS = Settings(num_classes=WAY, rdc=rdc_jax.RDCParams(k=4, k2=3, dim=6))
-BUILT_IN = ("npc", "npc_l2", "npc_subspace", "rdc_original", "rdc")
+BUILT_IN = ("npc", "protonet", "npc_l2", "npc_subspace", "rdc_original", "rdc")
 
 
 def make_episode(seed=0):
