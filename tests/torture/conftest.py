@@ -39,7 +39,7 @@ def checkpoint(tmp_path_factory):
 @pytest.fixture(scope="session")
 def programs(photos, checkpoint, compiled_dir, tmp_path_factory):
     """The commands that are stopped, by name; caches are in their work directories."""
-    images = tiny.write_images(tmp_path_factory.mktemp("images"))
+    images = str(tiny.write_images(tmp_path_factory.mktemp("images")))
     evaluation = {
         "config": f"{ROOT}/configs/eval.py:test",
         "config.datasets": "photos",
@@ -64,7 +64,7 @@ def programs(photos, checkpoint, compiled_dir, tmp_path_factory):
         "config.data_dir": images,
         "config.image_size": tiny.SIZE,
         "config.stored_size": tiny.SIZE,
-        "config.epochs": 5,
+        "config.epochs": 3,
         "config.steps_per_epoch": 4,
         "config.log_every": 2,
         "config.checkpoint_every": 2,

@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import math
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +20,12 @@ from rdc_jax.training.logs import read_metrics
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-_LONGEST = 240  # seconds of any run; none takes a tenth of it on a quiet machine
+_LONGEST = 900  # seconds of any run, on the busiest machine; more is a hang
+# How to start a program that permissions hold for, also as root; None: there is no way.
+_SETPRIV = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"]
+UNPRIVILEGED: list[str] | None = []
+if os.geteuid() == 0:
+    UNPRIVILEGED = _SETPRIV if shutil.which("setpriv") else None
 # Names of files that are not meant to outlive the process that writes them.
 _SCRATCH = ("*.part", "*.tmp", "*tmp-*", "*orbax-checkpoint-tmp*", "*.damaged")
 
@@ -37,59 +44,72 @@ class Program:
     flags: dict[str, object]
     compiled_dir: str
 
-    def start(self, workdir, **options):
-        """Start it in a session of its own."""
-        command = [sys.executable, str(self.script), f"--workdir={workdir}"]
-        command += [f"--{name}={value}" for name, value in self.flags.items()]
-        environment = {
-            **os.environ,
-            "XLA_FLAGS": "--xla_force_host_platform_device_count=1",
-            "JAX_COMPILATION_CACHE_DIR": self.compiled_dir,
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # Compiles faster.
-            **options.pop("env", {}),
-        }
-        return subprocess.Popen(
-            command,
-            env=environment,
+    def having(self, flags):
+        """The same with other flags."""
+        return dataclasses.replace(self, flags=self.flags | flags)
+
+    def command(self, workdir):
+        """The script with its flags."""
+        flags = {"workdir": workdir, **self.flags}
+        return [str(self.script), *(f"--{name}={x}" for name, x in flags.items())]
+
+    def finish(self, workdir, *, prefix=(), env=None):
+        """Run to the end; gives the exit code and what was written to stderr.
+
+        Args:
+          workdir: Of the run.
+          prefix: A command that starts it.
+          env: Further variables.
+        """
+        process = subprocess.Popen(
+            [*prefix, sys.executable, *self.command(workdir)],
+            env=environment(self.compiled_dir) | (env or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            **options,
         )
-
-    def finish(self, workdir, **options):
-        """Run to the end; gives the exit code and what was written to stderr."""
-        with _killed_at_last(self.start(workdir, **options)) as process:
-            errors = _end_of(process)
+        with _killed_at_last(process):
+            _, errors = process.communicate(timeout=_LONGEST)
+        assert not session_members(process.pid), "processes outlive the program"
         return process.returncode, errors
 
-    def stopped(self, workdir, number, *, delay=0.0, found=None):
-        """Send a signal once something is found, and some seconds later.
+    def stop(self, nursery, workdir, number=None, seconds=math.inf):
+        """Start it in the nursery, and send a signal after some time.
 
-        Gives what was written to stderr, or None if the run was faster.
+        Time is that of the processor, and counts from when the run has its lock.
+        Gives whether the run was stopped before its end, and the time it took.
         """
-        with _killed_at_last(self.start(workdir)) as process:
-            _await(process, found or (workdir / ".lock").exists)
-            try:
-                process.wait(delay)
-            except subprocess.TimeoutExpired:
-                process.send_signal(number)
-            errors = _end_of(process)
+        process, began, used = nursery.start(self.command(workdir)), None, 0.0
+        latest = time.monotonic() + _LONGEST
+        with _killed_at_last(process):
+            while not process.wait(0.01):
+                assert time.monotonic() < latest, "it hangs"
+                if began is None and process.holds(workdir / ".lock"):
+                    began = process.seconds()
+                used = max(used, process.seconds())
+                if began is not None and used - began >= seconds:
+                    process.send_signal(number)
+                    seconds = math.inf
+        errors = process.errors()
+        assert began is not None, errors
+        assert not session_members(process.pid), "processes outlive the program"
         if process.returncode == 0:
-            return None
-        assert process.returncode in (-number, 128 + number), errors
-        return errors
+            return False, used - began
+        assert number in (-process.returncode, process.returncode - 128), errors
+        assert "Traceback" not in errors
+        return True, used - began
 
-    def working_time(self, workdir):
-        """Seconds from the lock to the end of a whole run."""
-        with _killed_at_last(self.start(workdir)) as process:
-            _await(process, (workdir / ".lock").exists)
-            began = time.monotonic()
-            errors = _end_of(process)
-        assert process.returncode == 0, errors
-        return time.monotonic() - began
+
+def environment(compiled_dir):
+    """Variables of the programs: one device, and what is compiled is kept."""
+    return {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=1",
+        "JAX_COMPILATION_CACHE_DIR": compiled_dir,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # Compiles faster.
+    }
 
 
 @contextlib.contextmanager
@@ -98,21 +118,8 @@ def _killed_at_last(process):
     try:
         yield process
     finally:
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         process.wait()
-
-
-def _await(process, found):
-    while not found():
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.002)
-
-
-def _end_of(process):
-    """Wait, and see that nothing of the process's session is left."""
-    _, errors = process.communicate(timeout=_LONGEST)
-    assert not session_members(process.pid), "processes outlive the program"
-    return errors
 
 
 def session_members(session):

@@ -8,32 +8,45 @@ import functools
 import os
 import random
 import signal
+import sys
 
 import pytest
 from torture import effort
 from torture.programs import (
     SIGNALS,
+    environment,
     evaluation_content,
     pretraining_content,
     scratch_files,
 )
+from torture.warm import Nursery
 
 from rdc_jax.evaluation import exhibit_file, exhibits, results
 from rdc_jax.evaluation.evaluate import evaluate
 
 NAMES = ("pretrain", "rdc", "rdc_ft")
-_STOPS_A_RUN = 4
+_STOPS_A_RUN = 5
+_LOGS = {"pretrain": "metrics.jsonl", "rdc": "ledger.jsonl", "rdc_ft": "ledger.jsonl"}
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+@pytest.fixture(scope="module")
+def nursery(compiled_dir, tmp_path_factory):
+    running = Nursery(environment(compiled_dir), tmp_path_factory.mktemp("printed"))
+    yield running
+    running.close()
 
 
 @pytest.fixture(scope="module")
 def whole(programs, tmp_path_factory):
-    """By program: the content after an uninterrupted run, which compiles for others."""
+    """By program: an uninterrupted run as from a command line; it compiles for all."""
 
     @functools.cache
     def run(name):
         workdir = tmp_path_factory.mktemp("whole") / "run"
-        programs[name].working_time(workdir)
-        return content_of(name, workdir)
+        code, errors = programs[name].finish(workdir)
+        assert code == 0, errors
+        return workdir
 
     return run
 
@@ -44,14 +57,6 @@ def content_of(name, workdir):
     if name == "pretrain":
         return pretraining_content(workdir)
     return evaluation_content(workdir)
-
-
-def assert_ends_as_if_never_stopped(program, name, workdir, expected):
-    code, errors = program.finish(workdir)
-    assert code == 0, errors
-    got = content_of(name, workdir)
-    assert got.keys() == expected.keys()
-    assert not [key for key in got if got[key] != expected[key]]
 
 
 def interrupt(function, call):
@@ -66,6 +71,15 @@ def interrupt(function, call):
     return interrupted
 
 
+@pytest.fixture
+def _ctrl_c():
+    """Ctrl-C interrupts, also where shells start what runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_while_fine_tuning_costs_nothing(config, tmp_path, monkeypatch):
     """In this process, at moments that a kill from outside seldom meets."""
     config.update(methods="rdc_ft", episodes=4)
@@ -82,30 +96,50 @@ def test_ctrl_c_while_fine_tuning_costs_nothing(config, tmp_path, monkeypatch):
             patch.setattr(module, name, interrupt(getattr(module, name), call))
             with pytest.raises(KeyboardInterrupt):
                 evaluate(config.to_dict(), workdir)
-        effort.tally["stops of rdc_ft survived, in process"] += 1
+        effort.count("stops of rdc_ft survived, from inside")
     evaluate(config.to_dict(), workdir)
     assert content_of("rdc_ft", workdir) == content_of(
         "rdc_ft", tmp_path / "whole" / "run"
     )
 
 
+def moment(name, workdir, whole_dir):
+    """How far a run had come, for the summary."""
+    done, all_ = (
+        path.read_bytes().count(b"\n") if path.exists() else 0
+        for path in (folder / _LOGS[name] for folder in (workdir, whole_dir))
+    )
+    header = name != "pretrain"
+    if done <= header:
+        return "before their first result"
+    return "half-way" if done < all_ else "after their last result"
+
+
 @pytest.mark.slow
+@needs_linux
 @pytest.mark.parametrize("name", NAMES)
-def test_stops_at_random_moments_cost_nothing(programs, whole, tmp_path, name):
-    program, expected = programs[name], whole(name)
-    seconds = program.working_time(tmp_path / "timed" / "run")
+def test_stops_at_random_moments_cost_nothing(programs, nursery, whole, tmp_path, name):
+    """Each run is stopped again and again, until it comes to its end before that."""
+    program, expected = programs[name], content_of(name, whole(name))
+    _, seconds = program.stop(nursery, tmp_path / "timed" / "run")
+    assert content_of(name, tmp_path / "timed" / "run") == expected
     rng = random.Random(f"{effort.SEED} {name}")
-    rounds = hits = 0
-    while hits < effort.KILLS / len(NAMES):
-        workdir, before = tmp_path / f"{rounds}" / "run", hits
+    rounds = survived = 0
+    while survived < effort.KILLS / len(NAMES):
+        workdir, stops = tmp_path / f"{rounds}" / "run", []
         for _ in range(_STOPS_A_RUN):
-            delay = rng.uniform(0, seconds)
-            errors = program.stopped(workdir, rng.choice(SIGNALS), delay=delay)
-            if errors is None:  # It was finished before.
+            number, after = rng.choice(SIGNALS), rng.uniform(0, seconds)
+            if not program.stop(nursery, workdir, number, after)[0]:
                 break
-            assert "Traceback" not in errors
-            hits += 1
-        assert_ends_as_if_never_stopped(program, name, workdir, expected)
-        effort.tally[f"stops of {name} survived"] += hits - before
-        rounds += 1
+            stops.append((number.name, moment(name, workdir, whole(name))))
+        else:
+            program.stop(nursery, workdir)
+        got = content_of(name, workdir)
+        assert got.keys() == expected.keys()
+        assert not [key for key in got if got[key] != expected[key]]
+        for number, when in stops:
+            effort.count(f"stops of {name} survived")
+            effort.tally[f"of them by {number}"] += 1
+            effort.tally[f"of them {when}"] += 1
+        survived, rounds = survived + len(stops), rounds + 1
         assert rounds < effort.KILLS, "most runs end before they can be stopped"
