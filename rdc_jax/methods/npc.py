@@ -15,7 +15,7 @@ def npc(episode: Episode, settings: Settings) -> Float[Array, "q c"]:
 
 @register("protonet", title="ProtoNet", transductive=False)
 def protonet(episode: Episode, settings: Settings) -> Float[Array, "q c"]:
-    """NPC, for a network that was meta-trained so (``configs/pretrain.py:protonet``)."""
+    """NPC, on a network that was meta-trained for it (``run_pretrain.py``)."""
     return npc(episode, settings)
 
 
