@@ -31,7 +31,12 @@ class MetricsLog:
         path = workdir / METRICS
         _truncate(path, step)
         self._file = path.open("a", encoding="utf-8")
-        self._board = SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+        board = str(workdir / "tensorboard")
+        try:
+            self._board = SummaryWriter(board, purge_step=step + 1)
+        except OSError:
+            self._file.close()
+            raise
 
     def __enter__(self) -> "MetricsLog":
         return self
