@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from torture.programs import ROOT, Program
+from torture.programs import ROOT
 
 # Tells of every connection and name lookup, and of whatever is run, before it happens.
 _WATCH = """
@@ -39,8 +39,7 @@ def evaluated(programs, tmp_path_factory):
     """The work directory and the messages of a run under watch."""
     folder = tmp_path_factory.mktemp("private")
     (folder / "sitecustomize.py").write_text(_WATCH)
-    flags = {**programs["rdc"].flags, "config.shots": "1", "config.episodes": 4}
-    program = Program(programs["rdc"].script, flags, programs["rdc"].compiled_dir)
+    program = programs["rdc"].having({"config.shots": "1", "config.episodes": 4})
     code, errors = program.finish(folder / "run", env={"PYTHONPATH": str(folder)})
     assert code == 0, errors
     return folder / "run", errors
@@ -50,14 +49,22 @@ def test_an_evaluation_opens_no_connection(evaluated):
     assert "NETWORK" not in evaluated[1]
 
 
+@pytest.fixture(scope="module")
+def places(programs):
+    """Where the package, the images and the weights are."""
+    flags = programs["rdc"].flags
+    return str(ROOT), flags["config.data_dir"], flags["config.checkpoint"]
+
+
 @pytest.mark.parametrize("name", ["results.json", "report.html", "table.md"])
-def test_what_is_published_names_no_private_place(evaluated, programs, name):
+def test_what_is_published_names_no_private_place(evaluated, places, name):
     workdir, _ = evaluated
     text = (workdir / name).read_text()
-    places = [workdir, ROOT, *(programs["rdc"].flags[f"config.{x}"] for x in PLACES)]
-    assert not [place for place in map(str, places) if place in text]
+    assert not [place for place in (str(workdir), *places) if place in text]
     if name == "results.json":
         assert json.loads(text)["rows"]
 
 
-PLACES = ("data_dir", "checkpoint")
+def test_messages_name_no_place_but_the_work_directory(evaluated, places):
+    assert "episodes" in evaluated[1]
+    assert not [place for place in places if place in evaluated[1]]
