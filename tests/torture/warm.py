@@ -53,8 +53,7 @@ class Nursery:
 
     def close(self):
         """End the process; it has no children left."""
-        self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()
 
 
 class Child:
