@@ -15,6 +15,7 @@ from benchmarks import scaling
 from rdc_jax.data.filelist import open_filelist
 from rdc_jax.errors import UserError
 
+pytestmark = pytest.mark.slow
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 THOUSAND = 1000
 
@@ -84,7 +85,6 @@ def _list(million, *, last=None):
     return path
 
 
-@pytest.mark.slow
 @needs_linux
 def test_a_list_of_a_million_images_is_opened(million):
     path, found = _list(million), []
@@ -97,7 +97,6 @@ def test_a_list_of_a_million_images_is_opened(million):
     assert (np.bincount(source.labels) == THOUSAND**2 / 200).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("last", "message"),
     [
