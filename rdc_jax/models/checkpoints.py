@@ -262,9 +262,10 @@ def find_step(path: str | pathlib.Path) -> epath.Path:
     entries = root.iterdir() if root.is_dir() else ()
     steps = [p for p in entries if p.name.isdigit() and _is_step(p)]
     if not steps:
+        problem = "no checkpoint in" if root.exists() else "there is no"
         raise UserError(
-            f"no checkpoint in {path}: give a work directory of run_pretrain.py, its "
-            "checkpoints directory, or one step of it"
+            f"{problem} {path}: give a work directory of run_pretrain.py, its "
+            "checkpoints directory, one step of it, or a file such as 399.tar"
         )
     by_step = {int(p.name): p for p in steps}
     if which == "latest":
