@@ -34,7 +34,11 @@ def identify(
     device = jax.local_devices()[0]
     return {
         "config": {**config},
-        "checkpoint": {"fingerprint": backbone.fingerprint, "arch": backbone.arch},
+        "checkpoint": {
+            "fingerprint": backbone.fingerprint,
+            "arch": backbone.arch,
+            "training": backbone.training,
+        },
         "data": {t.source.name: t.source.fingerprint() for t in targets},
         "plugins": {
             path.name: fingerprint.of_file(path) for path in sorted(options.plugins)

@@ -34,6 +34,7 @@ _FREE = {
     "config.checkpoint",
     "config.chunk",
     "config.plugins",
+    "checkpoint.training",
 }
 
 

@@ -12,6 +12,17 @@ from rdc_jax import fingerprint
 from rdc_jax.models import create, torch_format, weights
 from rdc_jax.models.checkpoints import load_variables
 
+# What checkpoints note of their training, in words.
+_TRAINING = {
+    "source": "on {}",
+    "num_classes": "{} classes",
+    "method": "{}",
+    "image_size": "{} px",
+    "epoch": "epoch {}",
+    "step": "step {:,}",
+    "score": "validation {:.2f}%",
+}
+
 
 class Backbone:
     """A network with its weights: ``backbone(images)`` gives features.
@@ -19,8 +30,8 @@ class Backbone:
     Attributes:
       model: The linen module.
       variables: Its ``params`` and ``batch_stats``, without a head.
-      metadata: What the checkpoint notes: ``arch`` and, where known, ``image_size``,
-        ``step``, ``config``, …
+      metadata: What the checkpoint notes: ``arch`` and, where known, ``source``,
+        ``image_size``, ``step``, ``config``, …
       fingerprint: Digest of architecture and weights.
     """
 
@@ -40,6 +51,15 @@ class Backbone:
     def arch(self) -> str:
         """Name of the architecture."""
         return self.metadata["arch"]
+
+    @property
+    def training(self) -> str:
+        """How it was trained, as far as the checkpoint tells; empty if it does not."""
+        return ", ".join(
+            text.format(self.metadata[name])
+            for name, text in _TRAINING.items()
+            if self.metadata.get(name) is not None
+        )
 
     def __call__(self, images: Float[ArrayLike, "b h w 3"]) -> Float[Array, "b d"]:
         """Compute the features of normalised images of any size; jitted."""

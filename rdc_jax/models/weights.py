@@ -30,7 +30,10 @@ SUFFIX = ".safetensors"
 PACKAGED = pathlib.Path(__file__).with_name(f"resnet10_miniimagenet84{SUFFIX}")
 
 _FORMAT = "rdc_jax backbone 1"
-_KEPT = ("arch", "image_size", "step", "epoch", "score")
+_KEPT = (
+    *("arch", "source", "num_classes", "method"),
+    *("image_size", "step", "epoch", "score"),
+)
 
 
 def packaged() -> pathlib.Path:

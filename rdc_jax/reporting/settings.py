@@ -94,6 +94,7 @@ def origins(run: Run) -> list[tuple[str, str]]:
     checkpoint, backend = provenance["checkpoint"], provenance["backend"]
     found = [
         ("backbone", checkpoint["arch"]),
+        ("its training", checkpoint.get("training") or "the checkpoint does not say"),
         ("checkpoint fingerprint", checkpoint["fingerprint"]),
     ]
     found += [

@@ -82,7 +82,7 @@ def setting(run: Run) -> str:
         f"images a class{uneven}; guessing would be right in "
         f"{100 / config['way']:.0f}% of them. All methods met the same tasks: "
         f"{_methods(run)}. Images of {config['image_size']} pixels were turned into "
-        f"features by a {_network(run)} backbone."
+        f"features by a {_backbone(run)}."
     )
 
 
@@ -248,5 +248,9 @@ def _methods(run: Run) -> str:
     )
 
 
-def _network(run: Run) -> str:
-    return run.results["provenance"]["checkpoint"]["arch"]
+def _backbone(run: Run) -> str:
+    """The network, with what its checkpoint says of its training."""
+    checkpoint = run.results["provenance"]["checkpoint"]
+    training = checkpoint.get("training")
+    trained = f" (trained {training})" if training else ""
+    return f"{checkpoint['arch']} backbone{trained}"

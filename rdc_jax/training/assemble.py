@@ -88,6 +88,7 @@ def assemble(options: Options, images: RunImages, metadata: dict[str, Any]) -> R
         metadata={
             **metadata,
             "arch": options.arch,
+            "source": images.base.name,
             "method": options.method,
             "num_classes": len(class_names),
             "class_names": list(class_names),

@@ -57,6 +57,18 @@ def test_our_checkpoints_are_loaded_from_any_of_their_paths(workdir):
     assert loaded[0].arch == "resnet10" and loaded[0].metadata["step"] == 5
 
 
+def test_a_backbone_tells_what_its_checkpoint_notes_of_its_training(workdir):
+    backbone = models.load_backbone(workdir)
+    assert backbone.training == "step 5"
+    noted = {"source": "glyphs", "num_classes": 64, "image_size": 84, "score": 55.837}
+    trained = models.Backbone(
+        backbone.model, backbone.variables, backbone.metadata | noted
+    )
+    assert trained.training == "on glyphs, 64 classes, 84 px, step 5, validation 55.84%"
+    plain = models.Backbone(backbone.model, backbone.variables, {"arch": "resnet10"})
+    assert plain.training == ""
+
+
 def test_the_fingerprint_follows_the_weights(workdir):
     backbone = models.load_backbone(workdir)
     changed = jax.tree.map(lambda x: np.array(x), backbone.variables)
@@ -66,6 +78,7 @@ def test_the_fingerprint_follows_the_weights(workdir):
 
 
 def test_a_missing_checkpoint_is_told(tmp_path):
-    for path in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(UserError, match="no checkpoint in"):
-            models.load_backbone(path)
+    with pytest.raises(UserError, match=f"no checkpoint in {tmp_path}"):
+        models.load_backbone(tmp_path)
+    with pytest.raises(UserError, match=f"there is no {tmp_path}/399.tar"):
+        models.load_backbone(tmp_path / "399.tar")

@@ -101,7 +101,11 @@ def make_results(rows=None, *, trained=(), curves=(), **config):
                 | {"layers": "", "record": ""},
                 **config,
             },
-            "checkpoint": {"arch": "resnet10", "fingerprint": "c0ffee" * 8},
+            "checkpoint": {
+                "arch": "resnet10",
+                "fingerprint": "c0ffee" * 8,
+                "training": "on glyphs, 84 px",
+            },
             "data": {"cub": "d1" * 16, "my photos": "d2" * 16},
             "versions": {"jax": "1.2.3"},
             "backend": {"platform": "cpu", "device": "cpu"},

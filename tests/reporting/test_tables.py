@@ -167,5 +167,6 @@ def test_fine_tuning_has_readings_where_there_was_some():
 def test_origins_have_fingerprints_and_versions():
     found = dict(settings.origins(make_run()))
     assert found["checkpoint fingerprint"] == "c0ffee" * 8
+    assert found["its training"] == "on glyphs, 84 px"
     assert found["fingerprint of my photos"] == "d2" * 16
     assert found["jax"] == "1.2.3"

@@ -33,6 +33,7 @@ def test_a_run_leaves_weights_that_describe_themselves(config, tmp_path):
     assert variables["params"]["head"]["kernel"].shape == (8, 4)
     assert metadata["arch"] == "resnet10"
     assert metadata["num_classes"] == 4
+    assert metadata["source"] == "tiny"
     assert metadata["class_names"] == [f"class{c}" for c in range(4)]
     assert metadata["image_size"] == 16
     assert metadata["step"] == 6
@@ -208,7 +209,7 @@ def test_without_validation_the_last_step_is_the_best(config, tmp_path):
         ("method", "magic", "config.method is 'magic'"),
         ("phases", "8:2", "config.phases is '8:2'"),
         ("ema", 1.5, "config.ema is 1.5"),
-        ("init_from", "/nowhere", "no checkpoint in /nowhere"),
+        ("init_from", "/nowhere", "there is no /nowhere"),
         ("validation.way", 9, "fewer than way=9"),
         ("validation.shots", "1;5", "config.validation.shots is '1;5'"),
     ],
