@@ -1,4 +1,7 @@
-"""Plots a run: ``python -m rdc_jax.training.curves WORKDIR --out curves.png``."""
+"""The curves of a run as a picture.
+
+python -m rdc_jax.training.curves WORKDIR --out curves.png
+"""
 
 import argparse
 import pathlib
@@ -51,7 +54,10 @@ def _curve(axes: Any, lines: list[Line], name: str, title: str, **style: Any) ->
 
 def main() -> None:
     """Read the command line and plot."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m rdc_jax.training.curves",
+        description="Draw loss and accuracies of a pre-training run.",
+    )
     parser.add_argument("workdir", help="work directory of a run")
     parser.add_argument("--out", default="curves.png", help="image file to write")
     args = parser.parse_args()
