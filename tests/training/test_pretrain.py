@@ -1,7 +1,9 @@
 """Real runs of a few steps, in this process, on 8 fake devices."""
 
+import itertools
 import json
 import logging
+import time
 
 import jax
 import numpy as np
@@ -229,3 +231,14 @@ def _damage_last(workdir):
 
 def _untimed(lines):
     return [{k: v for k, v in line.items() if "second" not in k} for line in lines]
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(config, tmp_path, monkeypatch):
+    expected, _ = _run(config, tmp_path / "usual")
+    past = itertools.count(time.time(), -3600.0)
+    monkeypatch.setattr(time, "time", lambda: next(past))
+    monkeypatch.setattr(time, "time_ns", lambda: int(next(past) * 1e9))
+    got, _ = _run(config, tmp_path / "back")
+    _equal(got, expected)
+    lines, usual = (read_metrics(tmp_path / name) for name in ("back", "usual"))
+    assert [line["step"] for line in lines] == [line["step"] for line in usual]
