@@ -1,12 +1,13 @@
 """Evaluation end to end: RDC over cached features, RDC-FT beside PyTorch.
 
     python benchmarks/evaluate.py rdc [--episodes=2000] [--devices=2]
-    python benchmarks/evaluate.py finetune [--tasks=2] [--steps=20] [--devices=2]
+    python benchmarks/evaluate.py finetune [--tasks=3] [--steps=20] [--devices=2]
 
 ``rdc`` runs the evaluation program's engine over features that are there already, with
 NPC, RDC and the diagnostics, ledger included. ``finetune`` trains ResNet10 on tasks of
 80 images of 84 pixels, and lets a plain PyTorch RDC-FT do the same in turns: channels
-last, targets by NumPy as in ``benchmarks/core.py``; it needs torch.
+last, targets by NumPy as in ``benchmarks/core.py``; it needs torch. Batch norm is by
+the running statistics, the package's default, or ``--batch_norm=batch``, in both.
 """
 
 import argparse
@@ -61,15 +62,15 @@ def rdc(episodes: int) -> None:
     )
 
 
-def finetune(tasks: int, steps: int) -> None:
+def finetune(tasks: int, steps: int, batch_norm: str) -> None:
     """Seconds a task of RDC-FT, ours and PyTorch's in turns."""
     rng = np.random.default_rng(0)
     side = SIZE * 96 // 84
     images = rng.integers(0, 256, (200, side, side, 3), np.uint8)
     labels = np.repeat(np.arange(10), 20).astype(np.int32)
     sampler = EpisodeSampler(labels, SPEC, seed=0, dataset="benchmark")
-    ours = _ours(images, sampler, steps)
-    theirs = _theirs(images, sampler, steps)
+    ours = _ours(images, sampler, steps, batch_norm)
+    theirs = _theirs(images, sampler, steps, batch_norm)
     ours(0)  # Compiles.
     pairs = [
         (_timed(ours, task) / jax.device_count(), _timed(theirs, task))
@@ -82,14 +83,14 @@ def finetune(tasks: int, steps: int) -> None:
     print(f"median ratio {np.median([other / mine for mine, other in pairs]):.2f}x")
 
 
-def _ours(images: np.ndarray, sampler: EpisodeSampler, steps: int):
+def _ours(images: np.ndarray, sampler: EpisodeSampler, steps: int, batch_norm: str):
     model = models.create("resnet10")
     blank = np.zeros((1, SIZE, SIZE, 3), np.float32)
     variables = jax.jit(model.init)(jax.random.key(0), blank)
     settings = methods.Settings(
         num_classes=5,
         image_size=SIZE,
-        finetune=FinetuneOptions(steps=steps, batch_norm="batch"),
+        finetune=FinetuneOptions(steps=steps, batch_norm=batch_norm),
     )
     finetuner = methods.find("rdc_ft").make(apply_fn(model), settings)
     functions = Steps("rdc_ft", finetuner, SPEC.support_size)
@@ -101,7 +102,7 @@ def _ours(images: np.ndarray, sampler: EpisodeSampler, steps: int):
     )
 
 
-def _theirs(images: np.ndarray, sampler: EpisodeSampler, steps: int):
+def _theirs(images: np.ndarray, sampler: EpisodeSampler, steps: int, batch_norm: str):
     import torch
     from core import numpy_rerank
     from torch.nn.functional import log_softmax, normalize
@@ -126,7 +127,8 @@ def _theirs(images: np.ndarray, sampler: EpisodeSampler, steps: int):
         x = torch.from_numpy(images[drawn.indices[0]]).permute(0, 3, 1, 2) / 255
         x = ((x - mean) / std)[:, :, margin : margin + SIZE, margin : margin + SIZE]
         x = x.contiguous(memory_format=torch.channels_last)
-        network = Feature().to(memory_format=torch.channels_last).train()
+        network = Feature().to(memory_format=torch.channels_last)
+        network.train(batch_norm == "batch")
         adam = torch.optim.Adam(network.parameters(), lr=1e-3)
         off = ~torch.eye(len(x), dtype=torch.bool)
         for _ in range(steps):
@@ -160,12 +162,13 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=1, help="CPU devices")
     parser.add_argument("--tasks", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--batch_norm", choices=("running", "batch"), default="running")
     args = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", args.devices)
     with one_lapack_thread():
         if args.what == "rdc":
             return rdc(args.episodes)
-        finetune(args.tasks, args.steps)
+        finetune(args.tasks, args.steps, args.batch_norm)
 
 
 if __name__ == "__main__":
