@@ -33,6 +33,8 @@ _MEANINGS = {
     "sign": "-1: near is likely; 1: as the paper prints it",
     "include_self": "an image's distance to itself counts in its distribution",
     "target": "calibrated distances are computed anew at each step, or once (fixed)",
+    "answer": "what classifies by the fine-tuned features: nearest prototypes (npc) or "
+    "calibrated distances (rdc)",
     "batch_norm": "statistics that normalise: of the task (batch), of the checkpoint "
     "(running), or the checkpoint's updated by the task",
     "layers": "modules that train; empty: all",

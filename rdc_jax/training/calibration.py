@@ -27,12 +27,13 @@ class Target(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationObjective:
-    """Match D_o to D̂_com; then classify by the nearest prototype.
+    """Match D_o to D̂_com; then classify, as a rule by the nearest prototype.
 
     Attributes:
       num_classes: Classes of the task.
       rdc: How distances are calibrated.
-      options: ``alpha``, ``tau``, ``sign``, ``include_self`` and ``target`` are used.
+      options: ``alpha``, ``tau``, ``sign``, ``include_self``, ``target`` and ``answer``
+        are used.
       loss_name: ``kl`` (Eq. 12) or ``mse`` (Figure 3).
     """
 
@@ -70,16 +71,20 @@ class CalibrationObjective:
     def classify(
         self, own: Any, feat_nd: Array, labels_s: Array
     ) -> Float[Array, "q c"]:
-        """Distances to the prototypes of l2-normalised features (Figure 2)."""
+        """Distances to prototypes of l2-normalised features (Figure 2), or RDC's."""
         del own
+        if self.options.answer == "rdc":
+            return self._calibrated(feat_nd, labels_s).class_distances
         s = len(labels_s)
         return prototypes.npc(feat_nd[:s], labels_s, feat_nd[s:], self.num_classes)
 
     def _target(self, feat_nd: Array, labels_s: Array) -> Target:
         """Target and mask carry no gradient: the calibration is not derived."""
-        feat_nd = lax.stop_gradient(feat_nd)
+        out = self._calibrated(lax.stop_gradient(feat_nd), labels_s)
+        return Target(out.distances, out.neighbours)
+
+    def _calibrated(self, feat_nd: Array, labels_s: Array) -> calibration.RDCOutput:
         s = len(labels_s)
-        out = calibration.rdc(
+        return calibration.rdc(
             feat_nd[:s], labels_s, feat_nd[s:], self.num_classes, params=self.rdc
         )
-        return Target(out.distances, out.neighbours)

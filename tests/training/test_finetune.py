@@ -275,6 +275,19 @@ def test_bfloat16_computes_what_float32_does_roughly(variables, task):
     assert np.mean(np.sign(change) == np.sign(other)) > 0.8
 
 
+def test_calibrated_distances_can_answer_in_place_of_prototypes(variables, task):
+    finetuner = make(answer="rdc")
+    state = train(finetuner, variables, task)[-1]
+    features_nd = finetuner.features(variables, state, task)
+    s = len(task.support_labels)
+    want = rdc_jax.rdc(
+        features_nd[:s], task.support_labels, features_nd[s:], WAY, params=PARAMS
+    ).class_distances
+    got = finetuner.classify(variables, state, task)
+    np.testing.assert_allclose(got, want, atol=1e-5)
+    assert not np.allclose(got, make().classify(variables, state, task), atol=1e-3)
+
+
 def test_queries_are_classified_whatever_their_order(variables, task):
     order = np.random.default_rng(0).permutation(len(task.query))
     shuffled = task._replace(query=task.query[order])
@@ -293,6 +306,7 @@ def test_queries_are_classified_whatever_their_order(variables, task):
         ("optimiser", "lion", "choose from adam, sgd"),
         ("sign", 0, "choose from -1, 1"),
         ("batch_norm", "frozen", "choose from batch, running, updated"),
+        ("answer", "svm", "choose from npc, rdc"),
         ("record", (-1,), "finetune.record is -1"),
         ("tau", 0.0, "finetune.tau is 0"),
     ],
