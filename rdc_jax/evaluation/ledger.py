@@ -28,6 +28,7 @@ _FORMAT = 1
 _FREE = {
     "config.systems",
     "config.title",
+    "config.baseline",
     "config.episodes",
     "config.data_dir",
     "config.cache_dir",

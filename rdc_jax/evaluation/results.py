@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from rdc_jax import fingerprint
-from rdc_jax.evaluation import diagnostics, statistics, table, training_curves
+from rdc_jax.evaluation import diagnostics, purity, statistics, table, training_curves
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.places import publishable
@@ -64,10 +64,12 @@ def collect(
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     neighbours: list[dict[str, Any]] = []
+    by_purity: list[dict[str, Any]] = []
     warnings: list[str] = []
     for shot in options.shots:
         if any(method.calibrates for method in options.methods):
             warnings += diagnostics.task_warnings(options.rdc, shot, options.query)
+        diagnosed = []
         for dataset in datasets:
             counts = _counts(ledger, dataset, shot, options.episodes)
             rows += _method_rows(counts, options, dataset, shot)
@@ -78,6 +80,8 @@ def collect(
                 found = _neighbour_row(counts, options, shot)
                 neighbours.append({"dataset": dataset, "shot": shot, **found})
                 warnings += diagnostics.set_warnings(f"{dataset} {shot}-shot", found)
+                diagnosed.append(counts)
+        by_purity += purity.collect(diagnosed, options, shot)
     return {
         "format": _FORMAT,
         "title": options.title,
@@ -85,18 +89,19 @@ def collect(
         "averages": _averages(rows),
         "curves": curves,
         "neighbours": neighbours,
+        "purity": by_purity,
         "warnings": warnings + diagnostics.gain_warnings(rows, options.baseline),
         "provenance": _provenance(ledger, options),
     }
 
 
 def _provenance(ledger: Ledger, options: Options) -> dict[str, Any]:
-    """The ledger's header, which may have been begun for fewer or more episodes.
+    """The ledger's header, which may be of a run with other episodes or baseline.
 
     Places are left out: results are published, the ledger is not.
     """
-    config = {**publishable(ledger.header["config"]), "episodes": options.episodes}
-    return {**ledger.header, "config": config}
+    now = {"episodes": options.episodes, "baseline": options.baseline}
+    return {**ledger.header, "config": publishable(ledger.header["config"]) | now}
 
 
 def _counts(

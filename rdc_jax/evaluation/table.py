@@ -16,6 +16,7 @@ def markdown(results: dict[str, Any]) -> str:
     for shot in dict.fromkeys(row["shot"] for row in results["rows"]):
         parts += [f"## {shot}-shot", _accuracies(results, shot), _gains(results, shot)]
         parts += [_curves(results, shot), _neighbours(results, shot)]
+        parts.append(_purity(results, shot))
     if results["warnings"]:
         parts.append("## Warnings")
         parts.append("\n".join(f"- {text}" for text in results["warnings"]))
@@ -144,6 +145,22 @@ def _neighbours(results: dict[str, Any], shot: int) -> str:
         "class), and query-support pairs that share none:\n\n"
     )
     return text + _table(titles, lines)
+
+
+def _purity(results: dict[str, Any], shot: int) -> str:
+    """One line a range of purity, one column a method."""
+    rows = [row for row in results.get("purity", ()) if row["shot"] == shot]
+    if not rows:
+        return ""
+    titles = list(dict.fromkeys(row["title"] for row in rows))
+    lines: dict[str, list[str]] = {}
+    for row in rows:
+        where = f"{row['from']} to {row['to']}%"
+        line = lines.setdefault(where, [f"{row['episodes']:,}"])
+        line.append(f"{row['gain']:+.2f} ± {row['gain_ci95']:.2f}")
+    text = "The same gains by the purity of a task's neighbours after expansion:\n\n"
+    cells = [[where, *line] for where, line in lines.items()]
+    return text + _table(["purity", "tasks", *titles], cells)
 
 
 def _percent(value: float | None) -> str:

@@ -161,7 +161,12 @@ def _neighbours(run: Run, name: str) -> _Part | None:
         return None
     return _Part(
         [shares.purity(run, shot, f"{name}-purity-{shot}") for shot in shots],
-        [tables.neighbours(run, shot) for shot in shots],
+        [
+            table
+            for shot in shots
+            for table in (tables.neighbours(run, shot), tables.by_purity(run, shot))
+            if table.lines
+        ],
     )
 
 

@@ -173,6 +173,28 @@ def neighbours(run: Run, shot: int) -> Table:
     return Table(f"neighbours-{shot}", caption, ["data set", *shown], lines)
 
 
+def by_purity(run: Run, shot: int) -> Table:
+    """Gains on tasks with neighbours of some purity, one line a method and range."""
+    lines = []
+    for row in run.results.get("purity", ()):
+        if row["shot"] == shot:
+            verdict = gains.row_verdict(row)
+            cells = [
+                Cell(row["title"], row["title"]),
+                Cell(f"{row['episodes']:,}", row["episodes"]),
+                _gain(row["gain"], row["gain_ci95"], verdict),
+                Cell(VERDICTS[verdict], VERDICTS[verdict], style=verdict),
+            ]
+            lines.append(Line(f"{row['from']} to {row['to']}%", cells))
+    return Table(
+        f"gains-by-purity-{shot}",
+        "Gains over the baseline by the purity of a task's neighbours after expansion, "
+        f"tasks of all data sets, {shot}-shot",
+        ["purity", "method", "tasks", "gain", "verdict"],
+        lines,
+    )
+
+
 def steps(run: Run, shot: int) -> Table:
     """Accuracy after each step of fine-tuning, one line a method and data set."""
     rows = [row for row in run.results.get("curves", ()) if row["shot"] == shot]

@@ -49,7 +49,8 @@ def test_what_is_appended_is_there_again(path):
 
 
 def test_the_header_is_kept_as_it_was_first_written(path):
-    moved = {**HEADER, "config": {**HEADER["config"], "data_dir": "/b", "chunk": 7}}
+    changes = {"data_dir": "/b", "chunk": 7, "baseline": "rdc"}
+    moved = {**HEADER, "config": {**HEADER["config"], **changes}}
     with Ledger(path, moved) as ledger:
         assert ledger.header == {"format": 1, **HEADER}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from configs import eval as eval_config
-from rdc_jax.evaluation import diagnostics, results, statistics, table
+from rdc_jax.evaluation import diagnostics, purity, results, statistics, table
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 
@@ -105,6 +105,37 @@ def test_neighbours_are_summed_up(found):
     assert (row["purity_before"], row["purity_after"]) == (80.0, 75.0)
     assert row["neighbours_after"] == 80 / QUERIES
     assert row["jaccard_one"] == 100 * 100 / (QUERIES * 5)
+
+
+def test_gains_by_purity_are_of_the_tasks_of_all_data_sets(found, ledger):
+    right_t = np.concatenate(
+        [ledger.counts(Stage(dataset, 1, "features"))[:, 1:3] for dataset in DATASETS]
+    )
+    want = statistics.gain(*(100 * right_t.T[::-1] / QUERIES))
+    (row,) = [row for row in found["purity"] if row["shot"] == 1]
+    assert (row["method"], row["from"], row["to"]) == ("rdc", 70, 100)
+    assert row["episodes"] == len(right_t)
+    assert (row["gain"], row["gain_ci95"]) == (want.mean, want.ci95)
+    assert f"{want.mean:+.2f} ± {want.ci95:.2f}" in table.markdown(found)
+
+
+def test_tasks_are_told_apart_by_purity(options):
+    sizes = np.array([10, 10, 10, 10, 10, 10, 0])
+    same = np.array([2, 2, 3, 6, 10, 10, 0])
+    right = np.full(len(sizes), QUERIES // 2)
+    counts = {"npc_l2": right, "rdc": right + same, "npc": right}
+    counts |= {"members_after": sizes, "same_after": same}
+    rows = purity.collect([counts], options, 1)
+    assert [(row["from"], row["episodes"]) for row in rows] == [(0, 2), (70, 2)]
+    gains = [row["gain"] * QUERIES / 100 for row in rows]
+    np.testing.assert_allclose(gains, [2, 10])
+
+
+def test_without_the_baseline_there_are_no_gains_by_purity(options):
+    names = ("rdc", "members_after", "same_after")
+    counts = dict.fromkeys(names, np.ones(3, int))
+    assert purity.collect([counts], options, 1) == []
+    assert purity.collect([], options, 1) == []
 
 
 def test_files_hold_the_results_and_where_they_come_from(found, tmp_path, ledger):

@@ -84,6 +84,18 @@ def test_all_methods_are_seen_at_a_glance():
     assert texts(found.lines[1])[3:] == ["1", "0", "1"]
 
 
+def test_gains_by_purity_have_a_verdict():
+    run = make_run()
+    assert not tables.by_purity(run, 1).lines  # Older results have none.
+    row = {"shot": 1, "from": 30, "to": 50, "title": "RDC", "episodes": 40}
+    run.results["purity"] = [row | {"gain": -2.0, "gain_ci95": 0.5}]
+    (line,) = tables.by_purity(run, 1).lines
+    assert line.head == "30 to 50%"
+    assert [cell.text for cell in line.cells[:3]] == ["RDC", "40", "\N{MINUS SIGN}2.00"]
+    assert line.cells[3].style == "hurts"
+    assert not tables.by_purity(run, 5).lines
+
+
 def test_neighbours_without_any_leave_cells_empty():
     run = make_run()
     run.results["neighbours"][0]["purity_after"] = None
