@@ -6,8 +6,8 @@
 ``rdc`` runs the evaluation program's engine over features that are there already, with
 NPC, RDC and the diagnostics, ledger included. ``finetune`` trains ResNet10 on tasks of
 80 images of 84 pixels, and lets a plain PyTorch RDC-FT do the same in turns: channels
-last, targets by NumPy as in ``benchmarks/core.py``; it needs torch. Batch norm is by
-the running statistics, the package's default, or ``--batch_norm=batch``, in both.
+last, targets by NumPy as in ``benchmarks/core.py``; it needs torch. ``--batch_norm`` is
+that of the steps of both: by the batch as by default, or by the running statistics.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def _theirs(images: np.ndarray, sampler: EpisodeSampler, steps: int, batch_norm:
         x = ((x - mean) / std)[:, :, margin : margin + SIZE, margin : margin + SIZE]
         x = x.contiguous(memory_format=torch.channels_last)
         network = Feature().to(memory_format=torch.channels_last)
-        network.train(batch_norm == "batch")
+        network.train(batch_norm == "updated")
         adam = torch.optim.Adam(network.parameters(), lr=1e-3)
         off = ~torch.eye(len(x), dtype=torch.bool)
         for _ in range(steps):
@@ -162,7 +162,9 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=1, help="CPU devices")
     parser.add_argument("--tasks", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--batch_norm", choices=("running", "batch"), default="running")
+    parser.add_argument(
+        "--batch_norm", choices=("updated", "running"), default="updated"
+    )
     args = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", args.devices)
     with one_lapack_thread():

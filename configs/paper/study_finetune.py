@@ -13,7 +13,7 @@ READINGS = (
     "learning_rate=1e-4",
     "relative=True;learning_rate=1e-2",
     "batch_norm=batch",
-    "batch_norm=updated",
+    "batch_norm=running",
     "sign=1",
     "include_self=True",
     "target=fixed",

@@ -31,7 +31,7 @@ def finetune(apply: Apply, settings: Settings) -> Finetuner:
 @register_finetuning("finetune_linear", title="Linear head", transductive=False)
 def finetune_linear(apply: Apply, settings: Settings) -> Finetuner:
     """A linear head on fixed features, on the supports."""
-    return _finetuner(apply, settings, layers=("none",))
+    return _finetuner(apply, settings, layers=("none",), batch_norm="running")
 
 
 @register_finetuning("npc_l2_da", title="NPC + l2 norm + DA", transductive=False)

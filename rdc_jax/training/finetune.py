@@ -111,7 +111,8 @@ class Finetuner:
         """
         stats = variables.get("batch_stats", {})
         blank = State({"network": {}}, stats, (), ())
-        feat_nd = self._features(variables, blank, self._images(task))
+        # As the first step will see them: a fixed target is that of the first step.
+        feat_nd = self._features(variables, blank, task, train=self._by_batch)
         own, kept = self.objective.init(feat_nd, task.support_labels)
         network = self._trainable(variables["params"])
         params = {"network": network, "objective": own}
@@ -129,11 +130,11 @@ class Finetuner:
         Returns:
           The state after it.
         """
-        images, train = self._views(task, number), self.options.batch_norm != "running"
+        images = self._views(task, number)
 
         def loss(params: PyTree) -> tuple[Array, PyTree]:
             merged = _merge(variables, params["network"], state.batch_stats)
-            feat_nd, stats = self.apply(merged, images, train)
+            feat_nd, stats = self.apply(merged, images, self._by_batch)
             value = self.objective.loss(
                 params["objective"], state.kept, feat_nd, task.support_labels
             )
@@ -160,11 +161,19 @@ class Finetuner:
         self, variables: PyTree, state: State, task: Task
     ) -> Float[Array, "n d"]:
         """Give the features of the task's images: supports, then queries."""
-        return self._features(variables, state, self._images(task))
+        by_batch = self.options.batch_norm == "batch"
+        return self._features(variables, state, task, train=by_batch)
 
-    def _features(self, variables: PyTree, state: State, images: Array) -> Array:
+    @property
+    def _by_batch(self) -> bool:
+        """Whether the images of a step normalise each other."""
+        return self.options.batch_norm != "running"
+
+    def _features(
+        self, variables: PyTree, state: State, task: Task, *, train: bool
+    ) -> Float[Array, "n d"]:
         merged = _merge(variables, state.params["network"], state.batch_stats)
-        return self.apply(merged, images, self.options.batch_norm == "batch")[0]
+        return self.apply(merged, self._images(task), train)[0]
 
     def _images(self, task: Task) -> Float[Array, "n size size 3"]:
         images = jax.numpy.concatenate([task.support, task.query])

@@ -31,9 +31,10 @@ class FinetuneOptions:
         first one.
       answer: What classifies by the fine-tuned features: nearest prototypes (``npc``,
         the paper's Figure 2), or calibrated distances once more (``rdc``).
-      batch_norm: Statistics that normalise: the checkpoint's ``running`` ones; those of
-        the task's ``batch``; or ``updated``: of the batch while training, then the
-        running ones as training has updated them.
+      batch_norm: Statistics that normalise. ``updated``: those of the batch while
+        training, then the running ones as training has updated them, which is what
+        torch does with ``train()`` and then ``eval()``; the task's ``batch`` in both;
+        or the checkpoint's ``running`` ones in both.
       layers: Top-level modules that train, as in ``("block3", "block4")``; empty: all
         of them; ``("none",)``: only what the objective adds.
       augment: Each step sees the images through the random train transform.
@@ -53,7 +54,7 @@ class FinetuneOptions:
     include_self: bool = False
     target: str = "each_step"
     answer: str = "npc"
-    batch_norm: str = "running"
+    batch_norm: str = "updated"
     layers: tuple[str, ...] = ()
     augment: bool = False
     dtype: str = "float32"

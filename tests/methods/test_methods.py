@@ -204,3 +204,8 @@ def test_a_broken_plugin_is_told_in_one_line(tmp_path, content, message):
     with pytest.raises(UserError, match=message) as caught:
         methods.load_plugin(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_linear_head_stands_on_fixed_features():
+    options = methods.find("finetune_linear").options(Settings(num_classes=5))
+    assert (options.layers, options.batch_norm) == (("none",), "running")
