@@ -24,7 +24,8 @@ _log = logging.getLogger(__name__)
 
 _FORMAT = 1
 # What may differ when a run goes on: where things are (their content is held by
-# fingerprints), how many episodes are wanted, and how many are computed at a time.
+# fingerprints), how many episodes are wanted, how many are computed at a time, and what
+# results are compared with and called.
 _FREE = {
     "config.systems",
     "config.title",

@@ -47,13 +47,14 @@ def collect(
         return 100 * np.concatenate([each[name] for each in counts]) / queries
 
     base_t = accuracy(options.baseline)
+    accuracies = {method: accuracy(method.name) for method in methods}
     rows: list[dict[str, Any]] = []
     for low, high in itertools.pairwise(_EDGES):
         inside_t = (purity_t >= low) & (purity_t < high + (high == _EDGES[-1]))
         if inside_t.sum() < _LEAST:
             continue
-        for method in methods:
-            found = statistics.gain(accuracy(method.name)[inside_t], base_t[inside_t])
+        for method, own_t in accuracies.items():
+            found = statistics.gain(own_t[inside_t], base_t[inside_t])
             rows.append(
                 {
                     "shot": shot,

@@ -1,7 +1,4 @@
-"""The curves of a run as a picture.
-
-python -m rdc_jax.training.curves WORKDIR --out curves.png
-"""
+"""Curves of a run: ``python -m rdc_jax.training.curves WORKDIR --out curves.png``."""
 
 import argparse
 import pathlib
