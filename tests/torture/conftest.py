@@ -110,6 +110,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("torture")
         for name, number in sorted(effort.tally.items()):
             terminalreporter.write_line(f"{number:,} {name}")
-        for who, name in (("SELF", "tests"), ("CHILDREN", "programs")):
-            peak = resource.getrusage(getattr(resource, f"RUSAGE_{who}")).ru_maxrss
+        # Not RUSAGE_CHILDREN: a process that is started counts this one's memory.
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for peak, name in ((own, "tests"), (effort.programs_peak, "programs")):
             terminalreporter.write_line(f"{peak / 1024:,.0f} MB peak memory of {name}")

@@ -14,6 +14,7 @@ SEED = int(os.environ.get("RDC_JAX_TORTURE_SEED", "0"))
 
 # What was done in this session, for the summary at its end.
 tally: collections.Counter[str] = collections.Counter()
+programs_peak = 0  # Kilobytes of the largest program that was stopped or ran through.
 
 
 def count(what, number=1):

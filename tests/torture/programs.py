@@ -13,6 +13,7 @@ import time
 
 import jax
 import numpy as np
+from torture import effort
 
 from rdc_jax.models.checkpoints import load_variables
 from rdc_jax.training.logs import read_metrics
@@ -91,6 +92,7 @@ class Program:
                 if began is not None and used - began >= seconds:
                     process.send_signal(number)
                     seconds = math.inf
+        effort.programs_peak = max(effort.programs_peak, process.kilobytes)
         errors = process.errors()
         assert began is not None, errors
         assert not session_members(process.pid), "processes outlive the program"

@@ -61,11 +61,13 @@ class Child:
 
     def __init__(self, nursery, pid):
         self._nursery, self.pid, self.returncode = nursery, pid, None
+        self.kilobytes = None  # Peak of its memory, known at its end.
 
     def wait(self, timeout=None):
         """Wait for the end; gives whether it came."""
         if self.returncode is None and (got := self._nursery.answer(timeout)):
-            self.returncode = os.waitstatus_to_exitcode(int(got))
+            status, self.kilobytes = map(int, got.split())
+            self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode is not None
 
     def send_signal(self, number):
@@ -110,7 +112,8 @@ def _serve():
         if not pid:
             return _become(command, folder)
         print(pid, flush=True)
-        print(os.waitpid(pid, 0)[1], flush=True)
+        _, status, usage = os.wait4(pid, 0)
+        print(status, usage.ru_maxrss, flush=True)
     return None
 
 
