@@ -40,7 +40,11 @@ def conv(
     """
     if not only_matmul and conv_winograd.fits(x_bhwi, kernel_kkio, stride, padding):
         return conv_winograd.conv(x_bhwi, kernel_kkio)
-    way = _direct(lambda f: f, x_bhwi, kernel_kkio, stride, padding, only_matmul)
+    by_matmul, by_xla = (
+        functools.partial(way.conv, stride=stride, padding=padding)
+        for way in (conv_matmul, conv_xla)
+    )
+    way = _faster(by_matmul, by_xla, x_bhwi, kernel_kkio, stride, only_matmul)
     return way(x_bhwi, kernel_kkio)
 
 
@@ -65,13 +69,17 @@ def _backward(
             conv_winograd.kernel_gradient(x_bhwi, grad_bhwo),
         )
     images = jax.ShapeDtypeStruct(x_bhwi.shape, x_bhwi.dtype)
+    by_matmul = functools.partial(
+        conv_matmul.images_gradient, stride=stride, padding=padding, images=images
+    )
 
-    def transposed(forward: Convolution) -> Convolution:
-        return lambda grad, kernel: jax.linear_transpose(
-            lambda x: forward(x, kernel), images
-        )(grad)[0]
+    def by_xla(grad_bhwo: Array, kernel_kkio: Array) -> Array:
+        forward = functools.partial(
+            conv_xla.conv, kernel_kkio=kernel_kkio, stride=stride, padding=padding
+        )
+        return jax.linear_transpose(forward, images)(grad_bhwo)[0]
 
-    way = _direct(transposed, x_bhwi, kernel_kkio, stride, padding, only_matmul)
+    way = _faster(by_matmul, by_xla, x_bhwi, kernel_kkio, stride, only_matmul)
     size = kernel_kkio.shape[0]
     kernel_grad = conv_matmul.kernel_gradient(x_bhwi, grad_bhwo, size, stride, padding)
     return way(grad_bhwo, kernel_kkio), kernel_grad.astype(kernel_kkio.dtype)
@@ -80,20 +88,16 @@ def _backward(
 conv.defvjp(_forward, _backward)
 
 
-def _direct(
-    transform: Callable[[Convolution], Convolution],
+def _faster(
+    by_matmul: Convolution,
+    by_xla: Convolution,
     x_bhwi: Array,
     kernel_kkio: Array,
     stride: int,
-    padding: int,
     only_matmul: bool,
 ) -> Convolution:
     """Patches, or XLA's convolution where that is faster and in its ungrouped form."""
     size, tall = kernel_kkio.shape[0], x_bhwi.shape[1] >= _TALL
-    by_matmul, by_xla = (
-        transform(functools.partial(way.conv, stride=stride, padding=padding))
-        for way in (conv_matmul, conv_xla)
-    )
     if only_matmul or not tall or size == 1 or (stride > 1 and size == 3):
         return by_matmul
     way = custom_vmap(by_xla)

@@ -6,6 +6,7 @@ few images at a time, and made again in the backward pass rather than kept.
 """
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -36,15 +37,38 @@ def conv(x_bhwi: Array, kernel_kkio: Array, stride: int, padding: int) -> Array:
     >>> conv(jnp.ones((1, 4, 4, 3)), jnp.ones((3, 3, 3, 8)), 2, 1).shape
     (1, 2, 2, 8)
     """
-    size, features = kernel_kkio.shape[0], kernel_kkio.shape[-1]
-    kernel_po = kernel_kkio.reshape(-1, features)
+    one = functools.partial(
+        _conv_image, kernel_kkio=kernel_kkio, stride=stride, padding=padding
+    )
+    return _map_images(one, x_bhwi, x_bhwi, kernel_kkio, stride)
 
-    def one(x_hwi: Array) -> Array:
-        return _patches(x_hwi, size, stride, padding) @ kernel_po
 
-    if size == 1:
-        return jax.vmap(one)(x_bhwi)
-    return chunked_map(one, x_bhwi, _chunk(x_bhwi, size, stride, features))
+def images_gradient(
+    grad_bhwo: Array,
+    kernel_kkio: Array,
+    stride: int,
+    padding: int,
+    images: jax.ShapeDtypeStruct,
+) -> Array:
+    """Gradient of the images.
+
+    Args:
+      grad_bhwo: Gradient of the result.
+      kernel_kkio: The kernel.
+      stride: As in ``conv``.
+      padding: As in ``conv``.
+      images: Shape and dtype of the images that were filtered.
+    """
+    image = jax.ShapeDtypeStruct(images.shape[1:], images.dtype)
+    conv_image = functools.partial(
+        _conv_image, kernel_kkio=kernel_kkio, stride=stride, padding=padding
+    )
+
+    # Image by image: linear_transpose of the loop over them fails in JAX 0.8 and 0.9.
+    def one(grad_hwo: Array) -> Array:
+        return jax.linear_transpose(conv_image, image)(grad_hwo)[0]
+
+    return _map_images(one, grad_bhwo, images, kernel_kkio, stride)
 
 
 def kernel_gradient(
@@ -64,6 +88,26 @@ def kernel_gradient(
     )
     chunk = _chunk(x_bhwi, size, stride, grad_bhwo.shape[-1])
     return chunked_sum(of_chunk, (x_bhwi, grad_bhwo), chunk)
+
+
+def _conv_image(x_hwi: Array, kernel_kkio: Array, stride: int, padding: int) -> Array:
+    size, features = kernel_kkio.shape[0], kernel_kkio.shape[-1]
+    patches_hwp = _patches(x_hwi, size, stride, padding)
+    return patches_hwp @ kernel_kkio.reshape(-1, features)
+
+
+def _map_images(
+    one: Callable[[Array], Array],
+    batch: Array,
+    images: Array | jax.ShapeDtypeStruct,
+    kernel_kkio: Array,
+    stride: int,
+) -> Array:
+    """``one`` for each of a batch, a few at a time if it makes patches of images."""
+    size, features = kernel_kkio.shape[0], kernel_kkio.shape[-1]
+    if size == 1:
+        return jax.vmap(one)(batch)
+    return chunked_map(one, batch, _chunk(images, size, stride, features))
 
 
 def _patches(x_hwi: Array, size: int, stride: int, padding: int) -> Array:
@@ -102,7 +146,9 @@ def _shifts(x: Array, size: int, stride: int, axis: int) -> list[Array]:
     return [lax.slice_in_dim(x, i, i + last + 1, stride, axis) for i in range(size)]
 
 
-def _chunk(x_bhwi: Array, size: int, stride: int, features: int) -> int:
+def _chunk(
+    x_bhwi: Array | jax.ShapeDtypeStruct, size: int, stride: int, features: int
+) -> int:
     """How many images to make patches of at a time."""
     images, height, width, channels = x_bhwi.shape
     patch = size * size * channels * x_bhwi.dtype.itemsize

@@ -59,7 +59,7 @@ def write_checkpoint(root):
         checkpoints.save(
             1,
             variables={part: {"backbone": tree} for part, tree in variables.items()},
-            training={"step": np.int32(1)},
+            training={"step": np.asarray(1, np.int32)},
             metadata={"arch": "resnet10", "image_size": tiny.SIZE},
         )
     return root

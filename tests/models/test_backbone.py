@@ -40,7 +40,7 @@ def workdir(tmp_path):
         checkpoints.save(
             5,
             variables=variables,
-            training={"step": np.int32(5)},
+            training={"step": np.asarray(5, np.int32)},
             metadata={"arch": "resnet10"},
         )
     return tmp_path
