@@ -13,7 +13,7 @@ help:
 	@echo "make demo      train a small backbone on built-in images, then evaluate RDC"
 	@echo "make test-all  the slow tests too"
 	@echo "make docs      the documentation as a site, in site/index.html"
-	@echo "make torture   kills, damage and hostile input by the thousand (an hour or so)"
+	@echo "make torture   kills, damage and hostile input by the thousand (ten minutes)"
 	@echo "make bench     speed beside NumPy and Pillow (benchmarks/train.py: PyTorch)"
 
 # torch is optional: its parity tests are skipped where it is not installed.
