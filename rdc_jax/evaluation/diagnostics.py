@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.neighbours import rank_positions
 from rdc_jax.core.params import RDCParams
+from rdc_jax.evaluation.statistics import beyond_chance, plus_minus
 
 # Counts over the queries of an episode, in the original space.
 COLUMNS = (
@@ -146,8 +147,10 @@ def gain_warnings(rows: list[dict[str, Any]], baseline: str) -> list[str]:
     """
     return [
         f"{row['dataset']} {row['shot']}-shot: {row['method']} loses {-row['gain']:.2f}"
-        f" ± {row['gain_ci95']:.2f} points to {baseline} on the same tasks: do not use "
-        "it there"
+        f"{plus_minus(row['gain_ci95'])} points to {baseline} on the same tasks: "
+        "do not use it there"
         for row in rows
-        if row["transductive"] and "gain" in row and row["gain"] + row["gain_ci95"] < 0
+        if row["transductive"]
+        and row.get("gain", 0) < 0
+        and beyond_chance(row["gain"], row["gain_ci95"])
     ]

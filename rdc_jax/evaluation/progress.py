@@ -80,8 +80,9 @@ class Progress:
         self._seconds[stage.group] += seconds
         mean, ci95 = statistics.mean(accuracy_e)
         text = (
-            f"{stage.dataset} {stage.shot}-shot: {method} {mean:.2f} ± {ci95:.2f}, "
-            f"{self._rate(stage.group)}, {self._time_left()} left"
+            f"{stage.dataset} {stage.shot}-shot: {method} {mean:.2f}"
+            f"{statistics.plus_minus(ci95)}, {self._rate(stage.group)}, "
+            f"{self._time_left()} left"
         )
         if self._terminal:
             self._bar.postfix[0] = text

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rdc_jax.evaluation import published
+from rdc_jax.evaluation.statistics import plus_minus
 
 
 def markdown(results: dict[str, Any]) -> str:
@@ -69,8 +70,11 @@ def _published(title: str, line: published.Line, datasets: Sequence[str]) -> lis
 
 
 def _cell(row: dict[str, Any]) -> str:
-    interval = "" if row["ci95"] is None else f" ± {row['ci95']:.2f}"
-    return f"{row['accuracy']:.2f}{interval}"
+    return f"{row['accuracy']:.2f}{plus_minus(row['ci95'])}"
+
+
+def _gain(row: dict[str, Any]) -> str:
+    return f"{row['gain']:+.2f}{plus_minus(row['gain_ci95'])}"
 
 
 def _gains(results: dict[str, Any], shot: int) -> str:
@@ -81,20 +85,14 @@ def _gains(results: dict[str, Any], shot: int) -> str:
         [
             row["dataset"],
             row["title"],
-            f"{row['gain']:+.2f} ± {row['gain_ci95']:.2f}",
+            _gain(row),
             str(row["wins"]),
             str(row["losses"]),
         ]
         for row in rows
     ]
     lines += [
-        [
-            "average",
-            row["title"],
-            f"{row['gain']:+.2f} ± {row['gain_ci95']:.2f}",
-            "",
-            "",
-        ]
+        ["average", row["title"], _gain(row), "", ""]
         for row in results["averages"]
         if row["shot"] == shot and "gain" in row
     ]
@@ -157,7 +155,7 @@ def _purity(results: dict[str, Any], shot: int) -> str:
     for row in rows:
         where = f"{row['from']} to {row['to']}%"
         line = lines.setdefault(where, [f"{row['episodes']:,}"])
-        line.append(f"{row['gain']:+.2f} ± {row['gain_ci95']:.2f}")
+        line.append(_gain(row))
     text = "The same gains by the purity of a task's neighbours after expansion:\n\n"
     cells = [[where, *line] for where, line in lines.items()]
     return text + _table(["purity", "tasks", *titles], cells)

@@ -44,10 +44,11 @@ def collect(
             )
         best = max(accuracy, key=lambda step: accuracy[step].mean())
         loss = statistics.gain(accuracy[best], accuracy[finetune.steps])
-        if loss.mean > loss.ci95:
+        if statistics.beyond_chance(loss.mean, loss.ci95):
+            amount = f"{loss.mean:.2f}{statistics.plus_minus(loss.ci95)}"
             falls.append(
-                f"{method.name} was {loss.mean:.2f} ± {loss.ci95:.2f} points better "
-                f"after step {best} than after step {finetune.steps}: fewer "
-                "--config.finetune.steps or a lower --config.finetune.learning_rate"
+                f"{method.name} was {amount} points better after step {best} than "
+                f"after step {finetune.steps}: fewer --config.finetune.steps or a "
+                "lower --config.finetune.learning_rate"
             )
     return curves, falls

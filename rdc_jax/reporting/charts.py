@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from rdc_jax.evaluation.statistics import Mean
 from rdc_jax.reporting import palette
 from rdc_jax.reporting.drawing import Key
 
@@ -14,13 +15,6 @@ _ROW = 0.27  # Inches, at least.
 _MARK = 0.17  # Inches between the marks of two methods.
 # Methods whose marks fit into the row of a data set.
 MOST = 8
-
-
-class Mean(NamedTuple):
-    """A mean with its interval, as a plot shows it."""
-
-    mean: float
-    ci95: float
 
 
 class Spot(NamedTuple):
@@ -85,7 +79,7 @@ def draw_means(
     ax.errorbar(
         [value.mean for value in means.values()],
         [labels.index(name) + offset for name in means],
-        xerr=[value.ci95 for value in means.values()],
+        xerr=[value.ci95 or 0.0 for value in means.values()],
         color=look.colour,
         marker=look.marker,
         ms=5,
@@ -104,7 +98,7 @@ def padded(means: Iterable[Mean], *fixed: float) -> tuple[float, float]:
     """
     ends = [*fixed]
     for value in means:
-        ends += [value.mean - value.ci95, value.mean + value.ci95]
+        ends += [value.mean - (value.ci95 or 0.0), value.mean + (value.ci95 or 0.0)]
     room = 0.04 * (max(ends) - min(ends)) or 1.0
     return min(ends) - room, max(ends) + room
 

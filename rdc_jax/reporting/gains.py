@@ -24,7 +24,7 @@ class AverageGain(NamedTuple):
     """
 
     mean: float
-    ci95: float
+    ci95: float | None
     verdict: Verdict
     by_verdict: dict[Verdict, list[str]]
 
@@ -34,20 +34,20 @@ class AverageGain(NamedTuple):
         return sum(map(len, self.by_verdict.values()))
 
 
-def verdict(gain: float, ci95: float, episodes: int) -> Verdict:
+def verdict(gain: float, ci95: float | None) -> Verdict:
     """Tell help from harm, and both from chance.
 
-    >>> verdict(1.2, 0.4, 100), verdict(-0.3, 0.4, 100), verdict(5.0, 0.0, 1)
+    >>> verdict(1.2, 0.4), verdict(-0.3, 0.4), verdict(5.0, None)
     ('helps', 'unclear', 'unclear')
     """
-    if episodes < 2 or abs(gain) <= ci95:
+    if not statistics.beyond_chance(gain, ci95):
         return "unclear"
     return "helps" if gain > 0 else "hurts"
 
 
 def row_verdict(row: Row) -> Verdict:
     """Give the verdict of a row of ``results.json`` that has a gain."""
-    return verdict(row["gain"], row["gain_ci95"], row["episodes"])
+    return verdict(row["gain"], row["gain_ci95"])
 
 
 def average(rows: Sequence[Row]) -> AverageGain:
@@ -56,7 +56,7 @@ def average(rows: Sequence[Row]) -> AverageGain:
     Tasks of different data sets are drawn independently, so the variance of the mean
     is the sum of theirs over the square of their number.
 
-    >>> row = {"gain": 2.0, "gain_ci95": 0.6, "episodes": 100}
+    >>> row = {"gain": 2.0, "gain_ci95": 0.6}
     >>> found = average([row | {"dataset": "cub"}, row | {"dataset": "cars"}])
     >>> found.mean, round(found.ci95, 3), found.verdict
     (2.0, 0.424, 'helps')
@@ -68,5 +68,4 @@ def average(rows: Sequence[Row]) -> AverageGain:
     names: dict[Verdict, list[str]] = {"helps": [], "hurts": [], "unclear": []}
     for row in rows:
         names[row_verdict(row)].append(row["dataset"])
-    least = min(row["episodes"] for row in rows)
-    return AverageGain(mean, ci95, verdict(mean, ci95, least), names)
+    return AverageGain(mean, ci95, verdict(mean, ci95), names)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
+from rdc_jax.evaluation.statistics import plus_minus
 from rdc_jax.reporting import (
     charts,
     curves,
@@ -71,6 +72,7 @@ def render(runs: Sequence[Run]) -> str:
         verdicts=tables.VERDICTS,
         label=published.label(),
         signed=summary.signed,
+        plus_minus=plus_minus,
     )
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from rdc_jax.evaluation.statistics import Mean, plus_minus
 from rdc_jax.reporting import charts, drawing, gains, palette, published
-from rdc_jax.reporting.charts import Mean
 from rdc_jax.reporting.drawing import Drawing, Key
 from rdc_jax.reporting.runs import Row, Run
 from rdc_jax.reporting.summary import signed
@@ -70,8 +70,7 @@ def forest(run: Run, shot: int, name: str) -> Drawing:
         for place, (method, means) in enumerate(found.items()):
             spot = charts.Spot(series.index(method), place, len(found))
             charts.draw_means(ax, means, labels, spot)
-            parts = [f"{n} {signed(m, 1)} ± {c:.1f}" for n, (m, c) in means.items()]
-            told.append(f"{run.titles[method]}: {', '.join(parts)}.")
+            told.append(f"{run.titles[method]}: {', '.join(_told(means))}.")
         ax.set_xlim(charts.padded(_all_gains(run), 0.0))
         ax.set_xlabel(f"gain over {base}, points")
         text = f"Gains over {base}, {shot}-shot. {' '.join(told)}"
@@ -108,8 +107,7 @@ def ladder(run: Run, shot: int, name: str) -> Drawing:
             ax.text(0.01, place - 0.16, title, transform=across, va="center", size=8)
         charts.draw_means(ax, means, titles, charts.Spot(0, 1, 2))
         ax.set_xlabel(f"mean gain over {base}, points")
-        told = [f"{t} {signed(m, 1)} ± {c:.1f}" for t, (m, c) in means.items()]
-        text = f"Mean gains over {base}, {shot}-shot. {', '.join(told)}."
+        text = f"Mean gains over {base}, {shot}-shot. {', '.join(_told(means))}."
         svg = drawing.export(fig, name, text)
     caption = (
         f"Gains over {base} on the same tasks, averaged over the data sets, with 95% "
@@ -119,14 +117,18 @@ def ladder(run: Run, shot: int, name: str) -> Drawing:
 
 
 def _accuracies(rows: Mapping[str, Row]) -> dict[str, Mean]:
-    """Means by data set; some published ones have no interval."""
-    return {n: Mean(row["accuracy"], row["ci95"] or 0.0) for n, row in rows.items()}
+    return {name: Mean(row["accuracy"], row["ci95"]) for name, row in rows.items()}
 
 
 def _gains(rows: list[Row]) -> dict[str, Mean]:
     means = {row["dataset"]: Mean(row["gain"], row["gain_ci95"]) for row in rows}
     whole = gains.average(rows)
     return means | {_AVERAGE: Mean(whole.mean, whole.ci95)}
+
+
+def _told(means: Mapping[str, Mean]) -> list[str]:
+    """Gains in words, for those who do not see the picture."""
+    return [f"{n} {signed(m, 1)}{plus_minus(ci, 1)}" for n, (m, ci) in means.items()]
 
 
 def _all_accuracies(run: Run, shot: int) -> list[Mean]:

@@ -4,6 +4,7 @@ import collections
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rdc_jax.evaluation.statistics import plus_minus
 from rdc_jax.reporting import gains, published, variants
 from rdc_jax.reporting.gains import AverageGain
 from rdc_jax.reporting.runs import Run
@@ -172,11 +173,11 @@ def sentences(run: Run, shot: int) -> list[str]:
 def sentence(outcome: Outcome) -> str:
     """Tell of one method: the mean gain, and where it helps and hurts."""
     gain = outcome.gain
-    amount = f"{signed(gain.mean)} ± {gain.ci95:.2f} points"
+    interval = plus_minus(gain.ci95)
+    amount = f"{signed(gain.mean)}{interval} points"
     does = {
         "helps": f"gains {amount} over {outcome.baseline}",
-        "hurts": f"loses {-gain.mean:.2f} ± {gain.ci95:.2f} points to "
-        f"{outcome.baseline}",
+        "hurts": f"loses {-gain.mean:.2f}{interval} points to {outcome.baseline}",
         "unclear": f"makes no clear difference to {outcome.baseline}: {amount}",
     }[gain.verdict]
     where = "on average over " + plural(gain.datasets, "data set")
@@ -252,5 +253,5 @@ def _backbone(run: Run) -> str:
     """The network, with what its checkpoint says of its training."""
     checkpoint = run.results["provenance"]["checkpoint"]
     training = checkpoint.get("training")
-    trained = f" (trained {training})" if training else ""
+    trained = f" (training: {training.removeprefix('on ')})" if training else ""
     return f"{checkpoint['arch']} backbone{trained}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from rdc_jax.evaluation.published import Line as PublishedLine
+from rdc_jax.evaluation.statistics import plus_minus
 from rdc_jax.reporting import gains, published, summary
 from rdc_jax.reporting.runs import Row, Run
 from rdc_jax.reporting.summary import signed
@@ -245,12 +246,12 @@ def _beside(runs: Sequence[Run], titles: Sequence[str], shot: int) -> Table:
     return Table(f"overview-{shot}", caption, columns, lines, stacked=True)
 
 
-def _gain(mean: float, ci95: float, verdict: gains.Verdict) -> Cell:
-    return Cell(signed(mean), mean, f"± {ci95:.2f}", verdict)
+def _gain(mean: float, ci95: float | None, verdict: gains.Verdict) -> Cell:
+    return Cell(signed(mean), mean, plus_minus(ci95).lstrip(), verdict)
 
 
 def _accuracy(row: Row) -> Cell:
-    small = "" if row["ci95"] is None else f"± {row['ci95']:.2f}"
+    small = plus_minus(row["ci95"]).lstrip()
     return Cell(f"{row['accuracy']:.2f}", row["accuracy"], small)
 
 

@@ -120,6 +120,8 @@ def test_only_losses_of_transductive_methods_beyond_chance_are_told():
             {**row, "method": "rdc", "transductive": True, "gain": gain}
             for gain in (0.5, -0.2, -0.5)
         ),
+        {**row, "method": "one task", "transductive": True, "gain": -9.0}
+        | {"gain_ci95": None},
     ]
     assert diagnostics.gain_warnings(rows, "npc_l2") == [
         "isic 5-shot: rdc loses 0.50 ± 0.30 points to npc_l2 on the same tasks: "

@@ -1,5 +1,6 @@
 """Results files: right numbers, from the ledger alone."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -97,6 +98,17 @@ def test_average_gains_have_the_interval_of_independent_data_sets(found):
     assert "gain" not in found["averages"][1]  # The baseline itself.
     line = f"{average['gain']:+.2f} ± {average['gain_ci95']:.2f}"
     assert line in table.markdown(found)
+
+
+def test_one_task_has_no_interval_and_warns_of_no_loss(tmp_path, ledger, options):
+    one = dataclasses.replace(options, episodes=1)
+    found = results.write(tmp_path, ledger, one, DATASETS)
+    assert all(row["ci95"] is None for row in found["rows"])
+    assert all(row["gain_ci95"] is None for row in found["rows"] if "gain" in row)
+    assert min(row.get("gain", 0) for row in found["rows"]) < 0
+    assert not any("loses" in text for text in found["warnings"])
+    lines = table.markdown(found).splitlines()
+    assert not any("±" in line for line in lines if line.startswith("| RDC "))
 
 
 def test_neighbours_are_summed_up(found):

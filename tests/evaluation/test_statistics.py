@@ -42,5 +42,6 @@ def test_a_constant_gain_has_no_interval(accuracies):
     assert (got.wins, got.losses) == (200, 0)
 
 
-def test_one_episode_has_a_mean():
-    assert statistics.mean(np.array([40.0])) == (40.0, 0.0)
+def test_one_episode_has_a_mean_and_no_interval():
+    assert statistics.mean(np.array([40.0])) == (40.0, None)
+    assert statistics.average([(1.0, 0.3), (3.0, None)]) == (2.0, None)

@@ -259,3 +259,12 @@ def test_the_package_can_be_imported_without_the_extra():
         "from rdc_jax.reporting import report"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_run_of_one_task_has_no_intervals(tmp_path):
+    rows = pair("my photos", 1, (9.0, None))
+    rows = [row | {"ci95": None, "episodes": 1} for row in rows]
+    write_run(tmp_path, make_results(rows) | {"warnings": []})
+    text = report.write([tmp_path]).read_text()
+    assert "Did RDC help? Not clearly" in text and "Only 1 task a data set" in text
+    assert not re.search(r"± (0|None)|None points", text)
