@@ -51,6 +51,17 @@ def name_of(method: str) -> str:
     return base if base in _REPORTED else method
 
 
+def title_of(method: str, title: str) -> str:
+    """Give the title of a published line: parameters of ours are not the paper's.
+
+    >>> title_of("finetune(steps=100)", "Fine-tuning (steps=100)")
+    'Fine-tuning'
+    >>> title_of("rdc_ft(alpha=0.3)", "RDC-FT (alpha=0.3)")
+    'RDC-FT (alpha=0.3)'
+    """
+    return title if name_of(method) == method else title.partition(" (")[0]
+
+
 def line(
     config: Mapping[str, Any], names: Collection[str], shot: int, method: str
 ) -> Line | None:

@@ -53,7 +53,8 @@ def _accuracies(results: dict[str, Any], shot: int) -> str:
         title = own[datasets[0]]["title"]
         lines.append([title, *cells, f"{average[method]:.2f}"])
         if paper := published.line(config, datasets, shot, method):
-            lines.append(_published(title, paper, datasets))
+            named = published.title_of(method, title)
+            lines.append(_published(named, paper, datasets))
     for title, paper in published.systems(config, datasets, shot).items():
         lines.append(_published(title, paper, datasets))
     return _table(["method", *datasets, "average"], lines)

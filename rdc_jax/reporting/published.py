@@ -1,7 +1,7 @@
 """The paper's own numbers beside those of a run."""
 
 from rdc_jax.evaluation import published
-from rdc_jax.evaluation.published import Line
+from rdc_jax.evaluation.published import Line, name_of
 from rdc_jax.reporting.runs import Row, Run
 
 
@@ -12,7 +12,7 @@ def label() -> str:
 
 def notes(run: Run) -> list[str]:
     """Say what the published numbers of a run were measured on, if there are any."""
-    lines = {m for s in run.shots for m in run.titles if line(run, s, m)}
+    lines = {name_of(m) for s in run.shots for m in run.titles if line(run, s, m)}
     if any(systems(run, shot) for shot in run.shots):
         lines.add("systems")
     content = published.content()

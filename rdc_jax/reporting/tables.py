@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from rdc_jax.evaluation.published import Line as PublishedLine
+from rdc_jax.evaluation.published import title_of
 from rdc_jax.evaluation.statistics import plus_minus
 from rdc_jax.reporting import gains, published, summary
 from rdc_jax.reporting.runs import Row, Run
@@ -88,7 +89,8 @@ def accuracies(run: Run, shot: int) -> Table:
             average = _number(run.average(shot, method))
             lines.append(Line(title, [*_accuracy_cells(own, run.datasets), average]))
         if paper := published.line(run, shot, method):
-            lines.append(_published(title, paper, run.datasets))
+            named = title_of(method, title)
+            lines.append(_published(named, paper, run.datasets))
     for title, paper in published.systems(run, shot).items():
         lines.append(_published(title, paper, run.datasets))
     _mark_best([line for line in lines if not line.published])

@@ -8,6 +8,7 @@ from reporting.made import make_run, row
 from rdc_jax.evaluation import published
 from rdc_jax.methods import find_variant
 from rdc_jax.reporting import page, plots, summary, sweeps, tables, variants
+from rdc_jax.reporting import published as shown
 
 LAMBDAS = (0.9, 0.1, 0.5)
 
@@ -110,3 +111,10 @@ def test_other_systems_are_shown_as_published_where_the_run_wants_them(wanted):
         ]
         assert (first["dataset"], first["shot"]) == ("cub", 1)
         assert line.cells[0].text == f"{first['accuracy']:.2f}"
+
+
+def test_a_published_line_has_no_parameters_of_ours():
+    run = sweep_run("finetune(steps=100)")
+    heads = [line.head for line in tables.accuracies(run, 1).lines if line.published]
+    assert "Fine-tuning" in heads and "Fine-tuning (steps=100)" not in heads
+    assert any("as others reported" in note for note in shown.notes(run))
