@@ -15,7 +15,7 @@ from jax import Array, lax
 from rdc_jax.models.chunks import chunk_length, chunked_map, chunked_sum
 
 # Bytes of patches that are alive at a time: a few images in the last-level cache.
-_CHUNK_BYTES = 8 << 20
+_CHUNK_BYTES = 4 << 20
 # A kernel that is large beside the patches must not be read again for each chunk.
 _CHUNK_KERNELS = 2
 # Rows of an image from which it pays to shift both operands of the kernel's gradient.

@@ -38,9 +38,13 @@ _POINTS, _SIDE = 5, 3
 # Channels below which the combinations take longer than the products they spare.
 _FEW = 32
 
-# Bytes of combinations that are alive at a time, and how often the kernel's fit in:
-# it must not be read again for a few images only.
+# Bytes of combinations up to which a batch is filtered whole: XLA gives the last step
+# of a loop's body, which writes into the loop's result, to one core only.
+_WHOLE_BYTES = 32 << 20
+# Otherwise, bytes that are alive at a time, for results and for the kernel's gradient,
+# and how often the kernel's fit in: it must not be read again for a few images only.
 _CHUNK_BYTES = 4 << 20
+_GRADIENT_CHUNK_BYTES = 16 << 20
 _CHUNK_KERNELS = 1
 
 Grid = list[list[Array]]
@@ -90,7 +94,7 @@ def kernel_gradient(x_bhwi: Array, grad_bhwo: Array) -> Array:
         ]
         return _stack(_transform(_KERNEL.T, products), 0, 1)
 
-    chunk = _chunk(x_bhwi, grad_bhwo.shape[-1])
+    chunk = _chunk(x_bhwi, grad_bhwo.shape[-1], _GRADIENT_CHUNK_BYTES)
     return chunked_sum(of_chunk, (x_bhwi, grad_bhwo), chunk)
 
 
@@ -106,7 +110,8 @@ def _filtered(x_bhwc: Array, kernel: Grid, product: str) -> Array:
         y = y.reshape(_SIDE * y.shape[0], _SIDE * y.shape[2], -1)
         return y[:height, :width]
 
-    chunk = _chunk(x_bhwc, kernel[0][0].size // x_bhwc.shape[-1])
+    features = kernel[0][0].size // x_bhwc.shape[-1]
+    chunk = _chunk(x_bhwc, features, _CHUNK_BYTES, whole=_WHOLE_BYTES)
     return chunked_map(one, x_bhwc, chunk)
 
 
@@ -164,10 +169,19 @@ def _flat(x_bhwc: Array) -> Array:
     return x_bhwc.reshape(-1, x_bhwc.shape[-1])
 
 
-def _chunk(x_bhwc: Array, features: int) -> int:
-    """How many images to take at a time."""
+def _chunk(x_bhwc: Array, features: int, budget: int, whole: int = 0) -> int:
+    """How many images to take at a time.
+
+    Args:
+      x_bhwc: The images.
+      features: Of the kernel, beside their channels.
+      budget: Bytes of combinations for one time.
+      whole: Bytes for which the batch is not taken apart at all.
+    """
     images, height, width, channels = x_bhwc.shape
     tile = _POINTS**2 * channels * x_bhwc.dtype.itemsize
     patches = -(-height // _SIDE) * -(-width // _SIDE)
-    budget = max(_CHUNK_BYTES, _CHUNK_KERNELS * tile * features)
+    if images * patches * tile <= whole:
+        return images
+    budget = max(budget, _CHUNK_KERNELS * tile * features)
     return chunk_length(images, patches * tile, budget)
