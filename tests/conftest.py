@@ -5,6 +5,7 @@ import os
 import pathlib
 
 import browser
+import compiling
 import pytest
 
 # Must be set before jax starts its backend; tests of sharding need several devices.
@@ -22,6 +23,13 @@ def shared_dir() -> pathlib.Path:
     if not (path / "data").is_dir():
         pytest.skip(f"no real data in {path} (set RDC_JAX_SHARED to use some)")
     return path
+
+
+@pytest.fixture(scope="module")
+def compiled_quickly():
+    """For tests of structure: shapes, masks, transformations."""
+    with compiling.quickly():
+        yield
 
 
 @pytest.fixture(scope="module")

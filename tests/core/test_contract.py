@@ -18,6 +18,8 @@ import rdc_jax
 from rdc_jax import RDCParams
 from rdc_jax.core import calibration
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 PARAMS = RDCParams(k=5, k2=3, dim=8)
 one_episode = functools.partial(calibration.rdc, num_classes=5, params=PARAMS)
 

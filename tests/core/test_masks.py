@@ -8,6 +8,8 @@ from core.episodes import make_episode
 import rdc_jax
 from rdc_jax import RDCParams
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 KERNELS = ["tanh", "none", "linear", "gaussian", "polynomial", "sigmoid"]
 
 

@@ -2,6 +2,7 @@
 
 import pathlib
 
+import compiling
 import pytest
 
 NOTEBOOKS = sorted(
@@ -15,13 +16,15 @@ def test_there_are_notebooks():
 
 @pytest.mark.filterwarnings("default")  # of Jupyter's own machinery
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook(path):
+def test_notebook(path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="needs the extra [dev]")
     nbformat = pytest.importorskip("nbformat", reason="needs the extra [dev]")
     notebook = nbformat.read(path, as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), (
         "stored with outputs"
     )
+    for name, value in compiling.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     nbclient.NotebookClient(
         notebook,
         timeout=300,

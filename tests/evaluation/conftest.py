@@ -1,4 +1,4 @@
-import jax
+import compiling
 import pytest
 from evaluation import worlds
 from training import tiny
@@ -10,16 +10,9 @@ from rdc_jax.models import backbone
 @pytest.fixture(scope="session", autouse=True)
 def compiled_dir(tmp_path_factory):
     """Programs compiled once for all tests here, and for the processes they start."""
-    settings = {
-        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
-        "jax_persistent_cache_min_compile_time_secs": 0,
-    }
-    before = {name: getattr(jax.config, name) for name in settings}
-    for name, value in settings.items():
-        jax.config.update(name, value)
-    yield settings["jax_compilation_cache_dir"]
-    for name, value in before.items():
-        jax.config.update(name, value)
+    folder = str(tmp_path_factory.mktemp("compiled"))
+    with compiling.quickly(folder):
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import compiling
 import pytest
 
 from rdc_jax.training.workdir import claim
@@ -29,8 +30,7 @@ def start(flags, compiled_dir):
         environment = {
             **os.environ,
             "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-            "JAX_COMPILATION_CACHE_DIR": compiled_dir,
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            **compiling.kept_in(compiled_dir),
         }
         process = subprocess.Popen(
             [*command, *extra],

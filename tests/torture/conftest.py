@@ -1,6 +1,6 @@
 import resource
 
-import jax
+import compiling
 import jaxtyping
 import pytest
 from evaluation import worlds
@@ -87,21 +87,12 @@ def programs(photos, checkpoint, compiled_dir, tmp_path_factory):
 def config(programs, compiled_dir, monkeypatch):
     """The evaluation with RDC-FT, for this process."""
     monkeypatch.setattr(backbone, "create", tiny.create)
-    settings = {
-        "jax_compilation_cache_dir": compiled_dir,
-        "jax_persistent_cache_min_compile_time_secs": 0,
-        "jax_disable_most_optimizations": True,  # Compiles faster.
-    }
-    before = {name: jax.config.values[name] for name in settings}
-    for name, value in settings.items():
-        jax.config.update(name, value)
     config = eval_config.get_config("test")
     flags = {k.removeprefix("config."): v for k, v in programs["rdc_ft"].flags.items()}
     del flags["config"]
     config.update_from_flattened_dict(flags)
-    yield config
-    for name, value in before.items():
-        jax.config.update(name, value)
+    with compiling.quickly(compiled_dir):
+        yield config
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import compiling
 import jax
 import numpy as np
 from torture import effort
@@ -108,9 +109,7 @@ def environment(compiled_dir):
     return {
         **os.environ,
         "XLA_FLAGS": "--xla_force_host_platform_device_count=1",
-        "JAX_COMPILATION_CACHE_DIR": compiled_dir,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # Compiles faster.
+        **compiling.kept_in(compiled_dir),
     }
 
 

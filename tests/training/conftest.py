@@ -1,7 +1,7 @@
 import importlib.util
 import pathlib
 
-import jax
+import compiling
 import pytest
 from training import tiny
 
@@ -22,17 +22,9 @@ get_config = _get_config()
 @pytest.fixture(scope="session", autouse=True)
 def compiled_dir(tmp_path_factory):
     """Programs compiled once for all tests here, and for the processes they start."""
-    settings = {
-        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
-        "jax_persistent_cache_min_compile_time_secs": 0,
-        "jax_disable_most_optimizations": True,  # Compiles twice as fast.
-    }
-    before = {name: jax.config.values[name] for name in settings}
-    for name, value in settings.items():
-        jax.config.update(name, value)
-    yield settings["jax_compilation_cache_dir"]
-    for name, value in before.items():
-        jax.config.update(name, value)
+    folder = str(tmp_path_factory.mktemp("compiled"))
+    with compiling.quickly(folder):
+        yield folder
 
 
 @pytest.fixture(scope="session")

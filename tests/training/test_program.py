@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import compiling
 import jax
 import numpy as np
 import pytest
@@ -48,9 +49,7 @@ def start(images_dir, tmp_path_factory, compiled_dir):
         environment = {
             **os.environ,
             "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-            "JAX_COMPILATION_CACHE_DIR": compiled_dir,
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+            **compiling.kept_in(compiled_dir),
         }
         process = subprocess.Popen(
             [*command, *extra],
