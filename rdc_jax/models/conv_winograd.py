@@ -11,6 +11,7 @@ about one decimal digit, too much for shorter types.
 import functools
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -51,6 +52,11 @@ Grid = list[list[Array]]
 """One array for each pair of a row and a column."""
 
 
+# Inside of a jitted function this is nothing; outside, it spares the dispatch and the
+# compilation of hundreds of small operations.
+_compiled = functools.partial(jax.jit, inline=True)
+
+
 def fits(x: Array, kernel_kkio: Array, stride: int, padding: int) -> bool:
     """Whether a convolution can be computed so, and is worth the combinations."""
     *size, inputs, outputs = kernel_kkio.shape
@@ -59,6 +65,7 @@ def fits(x: Array, kernel_kkio: Array, stride: int, padding: int) -> bool:
     return single and right and min(inputs, outputs) >= _FEW
 
 
+@_compiled
 def conv(x_bhwi: Array, kernel_kkio: Array) -> Array:
     """Convolve with stride 1 and padding 1.
 
@@ -77,12 +84,14 @@ def conv(x_bhwi: Array, kernel_kkio: Array) -> Array:
     return _filtered(x_bhwi, _transform(_KERNEL, kernel_kkio), "hwi,io->hwo")
 
 
+@_compiled
 def images_gradient(grad_bhwo: Array, kernel_kkio: Array) -> Array:
     """Gradient of the images: a convolution with the kernel turned by half a turn."""
     turned = _transform(_KERNEL, kernel_kkio[::-1, ::-1])
     return _filtered(grad_bhwo, turned, "hwo,io->hwi")
 
 
+@_compiled
 def kernel_gradient(x_bhwi: Array, grad_bhwo: Array) -> Array:
     """Gradient of the kernel, ``[3, 3, i, o]``."""
 
