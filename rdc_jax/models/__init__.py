@@ -37,8 +37,9 @@ def create(name: str, *, dtype: Any = "float32", conv: str = "auto") -> "nn.Modu
     >>> import jax, jax.numpy as jnp
     >>> model = create("resnet10")
     >>> images = jnp.zeros((1, 32, 32, 3))
-    >>> variables = model.init(jax.random.key(0), images)
-    >>> features, out = model.apply(variables, images, train=False)
+    >>> variables = jax.jit(model.init)(jax.random.key(0), images)
+    >>> apply = jax.jit(model.apply, static_argnames="train")
+    >>> features, out = apply(variables, images, train=False)
     >>> features.shape, out["block3"].shape
     ((1, 512), (1, 2, 2, 256))
     """

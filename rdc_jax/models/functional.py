@@ -18,8 +18,9 @@ def apply_fn(
       >>> from rdc_jax.models.functional import apply_fn
       >>> model = models.create("resnet10")
       >>> images = jnp.zeros((2, 32, 32, 3))
-      >>> variables = model.init(jax.random.key(0), images)
-      >>> features, batch_stats = apply_fn(model)(variables, images, True)
+      >>> variables = jax.jit(model.init)(jax.random.key(0), images)
+      >>> apply = jax.jit(apply_fn(model), static_argnums=2)
+      >>> features, batch_stats = apply(variables, images, True)
       >>> features.shape
       (2, 512)
 

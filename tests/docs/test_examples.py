@@ -13,6 +13,8 @@ from training import tiny
 from rdc_jax.methods import registry
 from rdc_jax.models import backbone, weights
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 OPTIONAL = ("equinox", "onnx", "onnxruntime", "torch")
 

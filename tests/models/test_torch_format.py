@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch", reason="needs the extra [torch]")
 @pytest.fixture(scope="module")
 def variables():
     model = Classifier(create("resnet10"), 7)
-    tree = model.init(jax.random.key(0), jnp.zeros((1, 32, 32, 3)))
+    tree = jax.jit(model.init)(jax.random.key(0), jnp.zeros((1, 32, 32, 3)))
     return jax.tree.map(np.asarray, tree)
 
 
