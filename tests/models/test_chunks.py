@@ -9,6 +9,8 @@ from rdc_jax.models import conv_matmul, conv_winograd
 from rdc_jax.models.conv import conv
 from rdc_jax.models.pool import max_pool
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 def with_gradients(implementation, x, kernel, stride):
     def fn(x, kernel):

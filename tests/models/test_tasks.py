@@ -9,6 +9,8 @@ import pytest
 
 from rdc_jax.models.resnet import BasicBlock, ResNet
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 BLOCKS = (functools.partial(BasicBlock, 16), functools.partial(BasicBlock, 8, 2))
 
 
