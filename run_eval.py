@@ -18,8 +18,8 @@ import pathlib
 
 from absl import flags
 
-from rdc_jax import flags as rdc_flags
-from rdc_jax.errors import UserError
+from rdc_jax.cli import flags as rdc_flags
+from rdc_jax.runtime.errors import UserError
 
 _DEMO = "workdir/demo"
 _CONFIGS = pathlib.Path(__file__).parent / "configs"
@@ -41,12 +41,12 @@ def main() -> None:
     if not workdir:
         raise UserError("--workdir is missing: give a directory for the run")
     # After the flags, so that a mistake in them is told at once.
-    from rdc_jax.evaluation.evaluate import evaluate
     from rdc_jax.evaluation.results import TABLE
+    from rdc_jax.evaluation.run import evaluate
     from rdc_jax.reporting import report
-    from rdc_jax.training import parallel
+    from rdc_jax.runtime import processes
 
-    parallel.join_processes(*_PROCESSES())
+    processes.join_processes(*_PROCESSES())
     if evaluate(config, workdir) is not None:
         print((pathlib.Path(workdir) / TABLE).read_text(encoding="utf-8"))
         report.after_run(workdir)
@@ -54,7 +54,8 @@ def main() -> None:
 
 def listing() -> str:
     """List what can be asked for, methods of the user's own included."""
-    from rdc_jax import listing, methods
+    from rdc_jax import methods
+    from rdc_jax.cli import listing
 
     config = rdc_flags.config_values(_CONFIG.value)
     for path in filter(None, config["plugins"].split(",")):

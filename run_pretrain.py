@@ -19,8 +19,8 @@ import pathlib
 
 from absl import flags
 
-from rdc_jax import flags as rdc_flags
-from rdc_jax.errors import UserError
+from rdc_jax.cli import flags as rdc_flags
+from rdc_jax.runtime.errors import UserError
 
 _CONFIGS = pathlib.Path(__file__).parent / "configs"
 _CONFIG = rdc_flags.define_config(
@@ -38,16 +38,16 @@ def main() -> None:
     if not _WORKDIR.value:
         raise UserError("--workdir is missing: give a directory for the run")
     # After the flags, so that a mistake in them is told at once.
-    from rdc_jax.training import parallel
-    from rdc_jax.training.pretrain import pretrain
+    from rdc_jax.pretrain.run import pretrain
+    from rdc_jax.runtime import processes
 
-    parallel.join_processes(*_PROCESSES())
+    processes.join_processes(*_PROCESSES())
     pretrain(config, _WORKDIR.value)
 
 
 def listing() -> str:
     """List what can be asked for."""
-    from rdc_jax import listing
+    from rdc_jax.cli import listing
 
     config = rdc_flags.config_values(_CONFIG.value)
     return listing.for_pretraining(_CONFIGS, config["data_dir"])

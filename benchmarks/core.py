@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rdc_jax
-from rdc_jax.threads import one_lapack_thread
+from rdc_jax.runtime.threads import one_lapack_thread
 
 
 def make_features(episodes: int, n: int, d: int, seed: int = 0) -> np.ndarray:

@@ -25,7 +25,7 @@ from PIL import Image
 
 from rdc_jax.data import open_source, pixel_cache
 from rdc_jax.data.synthetic import DOMAINS, open_synthetic
-from rdc_jax.errors import guard
+from rdc_jax.runtime.errors import guard
 
 _TASKS = pathlib.Path("/proc/self/task")
 _PICTURES, _CLASSES = 40, 10  # different pictures; classes to put copies of them in

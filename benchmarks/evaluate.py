@@ -26,9 +26,9 @@ from rdc_jax.evaluation.feature_pass import FeaturePass
 from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
 from rdc_jax.evaluation.judge import Judge
 from rdc_jax.evaluation.ledger import Ledger, Stage
+from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.models.functional import apply_fn
-from rdc_jax.threads import one_lapack_thread
-from rdc_jax.training.finetune_options import FinetuneOptions
+from rdc_jax.runtime.threads import one_lapack_thread
 
 SPEC = EpisodeSpec(way=5, shot=1, query=15)
 SIZE = 84

@@ -16,10 +16,10 @@ import numpy as np
 
 from rdc_jax.data import open_source, pixel_cache
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
-from rdc_jax.errors import UserError, guard
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedder, make_embedder
 from rdc_jax.predict.task import Support
+from rdc_jax.runtime.errors import UserError, guard
 
 DATASETS = "cub,cars,miniplaces,flowers102,cropdisease,eurosat,isic,chestx"
 SHOTS = (1, 2, 5)

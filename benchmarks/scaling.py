@@ -25,7 +25,7 @@ import rdc_jax
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import pixel_cache
-from rdc_jax.threads import one_lapack_thread
+from rdc_jax.runtime.threads import one_lapack_thread
 
 OUT = pathlib.Path(__file__).parents[1] / "docs/images/scaling.png"
 EDGE, CLASSES = 8, 200  # of the tiny images

@@ -17,7 +17,7 @@ import ml_collections
 
 import rdc_jax
 from configs import pretrain
-from rdc_jax.training.finetune_options import FinetuneOptions
+from rdc_jax.methods.finetune_options import FinetuneOptions
 
 VARIANTS = ("demo", "paper", "reduced", "test")
 

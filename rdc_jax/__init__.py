@@ -39,7 +39,7 @@ __all__ = [
 
 _SUBPACKAGES = (
     *("core", "data", "evaluation", "methods"),
-    *("models", "predict", "reporting", "training"),
+    *("models", "predict", "pretrain", "reporting"),
 )
 
 

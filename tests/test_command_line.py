@@ -12,14 +12,15 @@ import sys
 
 import pytest
 
-from rdc_jax import listing, methods
+from rdc_jax import methods
+from rdc_jax.cli import listing
 from rdc_jax.data.__main__ import main as data_main
 from rdc_jax.data.datasets import DATASETS
-from rdc_jax.errors import UserError, guard
 from rdc_jax.evaluation import progress as evaluation_progress
 from rdc_jax.models import weights
 from rdc_jax.predict.__main__ import main as predict_main
-from rdc_jax.training import progress as training_progress
+from rdc_jax.pretrain import progress as training_progress
+from rdc_jax.runtime.errors import UserError, guard
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "configs"

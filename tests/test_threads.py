@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import threadpoolctl
 
-from rdc_jax.threads import one_lapack_thread
+from rdc_jax.runtime.threads import one_lapack_thread
 
 
 def threads():

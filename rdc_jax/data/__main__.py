@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import tqdm
 
-from rdc_jax import errors
 from rdc_jax.data.opening import find_source
 from rdc_jax.data.report import catalogue, render
 from rdc_jax.data.source import canonical_split
 from rdc_jax.data.verify import Report, verify
+from rdc_jax.runtime import errors
 
 _VERIFY = """\
 Decode every image of a data set and report what is wrong with it: unreadable,

@@ -14,11 +14,11 @@ from typing import Any
 import grain
 import numpy as np
 
-from rdc_jax import fingerprint
 from rdc_jax.data import draws
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.data.pixels import PixelCache
-from rdc_jax.errors import UserError
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError
 
 Batch = dict[str, np.ndarray]
 
@@ -124,7 +124,7 @@ def training_batches(
             f"{pixels.name}; lower it"
         )
     local = batch_size // shard_count
-    key = int(fingerprint.of_json(["shuffle", seed])[:32], 16)
+    key = int(checksums.of_json(["shuffle", seed])[:32], 16)
 
     @functools.lru_cache(maxsize=2)
     def order(epoch: int) -> np.ndarray:

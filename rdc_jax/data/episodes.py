@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float64, Int, Int32, Int64, Integer
 from scipy import special
 
-from rdc_jax import fingerprint
 from rdc_jax.data import draws
-from rdc_jax.errors import UserError
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class EpisodeSampler:
         self._first = np.searchsorted(in_order, self.classes, side="left")
         self._size = np.searchsorted(in_order, self.classes, side="right") - self._first
         identity = {"seed": int(seed), "dataset": dataset, **dataclasses.asdict(spec)}
-        self._key = int(fingerprint.of_json(identity)[:32], 16)
+        self._key = int(checksums.of_json(identity)[:32], 16)
 
     def __call__(self, episodes: range | Integer[np.ndarray, "e"]) -> Episodes:
         """Make the episodes of these numbers, in this order."""

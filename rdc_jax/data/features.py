@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, UInt8
 from tqdm import tqdm
 
-from rdc_jax import bars
 from rdc_jax.data import store
 from rdc_jax.data.pixels import PixelCache, cache_name
+from rdc_jax.runtime import progress
 
 FeatureFn = Callable[[UInt8[Array, "b h w 3"]], Float[Array, "b d"]]
 
@@ -60,7 +60,10 @@ def feature_cache(
     def build(writer: store.Writer) -> None:
         label = f"features of {pixels.name} {pixels.split}"
         with tqdm(
-            total=len(pixels), desc=label, unit=" images", disable=not bars.wanted()
+            total=len(pixels),
+            desc=label,
+            unit=" images",
+            disable=not progress.enabled(),
         ) as bar:
             for feat_bd in _features(feature_fn, pixels.images, shape, sharding):
                 writer.append(feat_bd)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rdc_jax.data.files import FileSource
 from rdc_jax.data.source import Note, as_labels, printable
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _FIELDS = ("label_names", "image_names", "image_labels")
 

@@ -15,7 +15,7 @@ from PIL import Image
 from rdc_jax.data.decode import DECODE_VERSION, read_image, read_picture
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import Note, as_labels, printable
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 # (path, size, mtime_ns) -> digest; a file is read once a process while unchanged.
 _digests: dict[tuple[str, int, int], bytes] = {}

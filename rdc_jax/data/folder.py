@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from rdc_jax.data.decode import EXTENSIONS
 from rdc_jax.data.files import FileSource, from_classes, sort_key
 from rdc_jax.data.source import SPLITS, Note, printable, split_names
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _LAYOUT = "expected <folder>/<class>/<image> or <folder>/{train,val,test}/<class>/..."
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
-from rdc_jax import fingerprint
 from rdc_jax.data.episodes import Episodes, EpisodeSpec, sample_episodes
-from rdc_jax.errors import UserError
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Manifest:
             "numbers": self.numbers.tolist(),
             "episodes": {k: v.tolist() for k, v in self.episodes._asdict().items()},
         }
-        return {**content, "sha256": fingerprint.of_json(content)}
+        return {**content, "sha256": checksums.of_json(content)}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON file."""
@@ -107,7 +107,7 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
     try:
         content = json.loads(pathlib.Path(path).read_text())
         sha256 = content.pop("sha256")
-        intact = sha256 == fingerprint.of_json(content)
+        intact = sha256 == checksums.of_json(content)
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise UserError(f"{path} is not an episode manifest: {error}") from error
     if not intact:

@@ -18,7 +18,7 @@ from rdc_jax.data.protocol import select
 from rdc_jax.data.source import SPLITS, Source, canonical_split, printable, split_names
 from rdc_jax.data.tables import find_tables, open_table
 from rdc_jax.data.tfds_source import TfdsSource, open_tfds
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _LOG = logging.getLogger(__name__)
 _TOLD = 5  # lines of one kind

@@ -14,11 +14,11 @@ from jaxtyping import Float32, Int32, Int64, UInt8
 from PIL import Image
 from tqdm import tqdm
 
-from rdc_jax import bars, fingerprint
 from rdc_jax.data import store
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import Source, UnreadableImage
-from rdc_jax.errors import UserError
+from rdc_jax.runtime import checksums, progress
+from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def pixel_cache(
         labels=source.labels[rows],
         aspects=np.array(stored.extra["aspects"], np.float32),
         rows=rows,
-        fingerprint=fingerprint.of_json(fields),
+        fingerprint=checksums.of_json(fields),
     )
 
 
@@ -132,7 +132,7 @@ def _decode(source: Source, size: int, writer: store.Writer) -> None:
     unreadable: list[int] = []
     label = f"decoding {source.name} {source.split}"
     with tqdm(
-        total=len(source), desc=label, unit=" images", disable=not bars.wanted()
+        total=len(source), desc=label, unit=" images", disable=not progress.enabled()
     ) as bar:
         for decoded in threaded_map(
             lambda chunk: _decode_chunk(source, size, chunk), chunks, batch=1

@@ -18,7 +18,7 @@ from rdc_jax.data.datasets import Dataset
 from rdc_jax.data.files import FileSource
 from rdc_jax.data.source import Note
 from rdc_jax.data.tfds_source import TfdsSource
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 SourceT = TypeVar("SourceT", FileSource, TfdsSource)
 

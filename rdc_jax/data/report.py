@@ -6,11 +6,11 @@ import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from rdc_jax import columns
 from rdc_jax.data.datasets import DATASETS
 from rdc_jax.data.opening import names_under
 from rdc_jax.data.synthetic import DOMAINS
 from rdc_jax.data.verify import ClassRow, Report, summary
+from rdc_jax.runtime.text import paragraph, two_columns
 
 _LINES = 20  # findings of one kind, unless all are asked for
 _ROWS = 60  # classes, likewise
@@ -139,12 +139,12 @@ def catalogue(data_dir: str | os.PathLike[str] | None = None) -> str:
         [
             _known(frozenset(map(str.lower, here))),
             "",
-            columns.paragraph(folders, indent=0),
+            paragraph(folders, indent=0),
             "",
             "built in, without any files:",
-            columns.entries(built_in),
+            two_columns(built_in),
             "",
-            columns.paragraph(_OTHERS, indent=0),
+            paragraph(_OTHERS, indent=0),
         ]
     )
 

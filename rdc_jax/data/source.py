@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int, Int32, UInt8
 
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 SPLITS = ("train", "val", "test")
 _ALIASES = {

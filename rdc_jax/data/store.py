@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import filelock
 import numpy as np
 
-from rdc_jax import fingerprint
-from rdc_jax.errors import UserError
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ def _load(files: _Files, fields: Mapping[str, Any]) -> Stored:
     """Open and verify, or raise ``_Stale``."""
     try:
         header = json.loads(files.header.read_text())
-        sealed = header.pop("sha256") == fingerprint.of_json(header)
+        sealed = header.pop("sha256") == checksums.of_json(header)
         array = np.load(files.array, mmap_mode="r")
     except (FileNotFoundError, NotADirectoryError):
         raise _Stale("it is not there yet", logging.INFO) from None
@@ -192,7 +192,7 @@ def _build(
         build(writer)
         with _writing(files.array):
             header = {"format": _FORMAT, "fields": fields, **writer.finish()}
-    header["sha256"] = fingerprint.of_json(header)
+    header["sha256"] = checksums.of_json(header)
     with _writing(files.header):
         with _part(files.header).open("wb") as header_file:
             header_file.write(json.dumps(header).encode())

@@ -16,7 +16,7 @@ from rdc_jax.data.decode import EXTENSIONS
 from rdc_jax.data.files import FileSource, from_classes, sort_key
 from rdc_jax.data.folder import link_fault
 from rdc_jax.data.source import SPLITS, Note, printable, split_names
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 FINDINGS = (
     "Atelectasis",

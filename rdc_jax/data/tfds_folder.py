@@ -5,7 +5,7 @@ import os
 import pathlib
 import re
 
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 

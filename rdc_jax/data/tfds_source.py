@@ -16,7 +16,7 @@ from rdc_jax.data.files import content_digest, fingerprint
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import Note, UnreadableImage, as_labels, split_names
 from rdc_jax.data.tfds_folder import find_prepared, prepare_command
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 # Features that name an example; they give examples an order and messages a name.
 _ID_FEATURES = ("filename", "image/filename", "file_name", "file_id", "id", "image/id")

@@ -19,7 +19,7 @@ def train_backbone(config: Mapping[str, Any], workdir: pathlib.Path) -> pathlib.
       The checkpoint.
     """
     # Only here: optimisers, data loaders and logs take seconds to import.
-    from rdc_jax.training.pretrain import pretrain
+    from rdc_jax.pretrain.run import pretrain
 
     path = workdir / "backbone"
     _log.info("no config.checkpoint: training a backbone on %s", config["source"])

@@ -16,10 +16,9 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jaxtyping import Array, Int
 
-from rdc_jax.errors import UserError
-from rdc_jax.evaluation.processes import agreed
 from rdc_jax.evaluation.programs import Programs
-from rdc_jax.training.parallel import any_process
+from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.processes import any_process, broadcast_from_first
 
 _log = logging.getLogger(__name__)
 
@@ -129,7 +128,7 @@ class Engine:
         """Episodes of a chunk that one process takes: a multiple of its devices."""
         devices = self.programs.devices
         everywhere = devices * jax.process_count()
-        chunk = self._chunk or everywhere * agreed(work.most(episodes))
+        chunk = self._chunk or everywhere * broadcast_from_first(work.most(episodes))
         # Chunks of one size: a short last one would be filled up for nothing.
         chunk = math.ceil(episodes / math.ceil(episodes / chunk))
         return math.ceil(chunk / everywhere) * devices

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float32, Int32, UInt8
 
 from rdc_jax.data.pixels import cache_name
-from rdc_jax.errors import UserError
 from rdc_jax.methods import find
-from rdc_jax.writing import replacing
+from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.files import replacing
 
 FOLDER = "exhibits"
 

@@ -18,7 +18,6 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, Int, Int32, UInt8
 from PIL import Image
 
-from rdc_jax import fingerprint
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import npc
@@ -33,6 +32,7 @@ from rdc_jax.evaluation.exhibit_file import (
     save,
 )
 from rdc_jax.evaluation.options import Options
+from rdc_jax.runtime import checksums
 
 _THUMBNAIL = 64  # Pixels: sharp in a list, about a megabyte a task.
 _EPISODE = 0
@@ -83,7 +83,7 @@ def digest(header: Mapping[str, Any]) -> str:
     """
     parts = {name: header.get(name) for name in ("checkpoint", "data")}
     config = {name: header["config"].get(name) for name in _DECIDING}
-    return fingerprint.of_json({**parts, "config": config})
+    return checksums.of_json({**parts, "config": config})
 
 
 def add_after(

@@ -14,9 +14,9 @@ from jaxtyping import Array, Float32, UInt8
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.transforms import resize_size, test_batch
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation.options import Options
 from rdc_jax.models.backbone import Backbone
+from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from rdc_jax.core.batching import chunk_size
 from rdc_jax.data.episodes import EpisodeSampler
 from rdc_jax.data.transforms import resize_size
 from rdc_jax.evaluation.programs import Programs, PyTree
-from rdc_jax.training.finetune import Finetuner, State, Task
+from rdc_jax.methods.adapt import Finetuner, State, Task
 
 
 class Steps:

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 
-from rdc_jax import fingerprint
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.targets import Target
 from rdc_jax.models.backbone import Backbone
+from rdc_jax.runtime import checksums
 
 _PACKAGES = ("rdc-jax", "jax", "jaxlib", "numpy", "pillow")
 
@@ -41,7 +41,7 @@ def identify(
         },
         "data": {t.source.name: t.source.fingerprint() for t in targets},
         "plugins": {
-            path.name: fingerprint.of_file(path) for path in sorted(options.plugins)
+            path.name: checksums.of_file(path) for path in sorted(options.plugins)
         },
         "versions": {name: _version(name) for name in _PACKAGES},
         "backend": {"platform": device.platform, "device": device.device_kind},

@@ -5,9 +5,9 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation import diagnostics
 from rdc_jax.methods import Episode, FeatureMethod, Settings
+from rdc_jax.runtime.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 

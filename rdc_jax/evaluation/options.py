@@ -10,10 +10,10 @@ from typing import Any
 
 from rdc_jax.core.params import RDCParams
 from rdc_jax.data.episodes import EpisodeSpec
-from rdc_jax.errors import UserError
 from rdc_jax.methods import Method, Settings, find_variant, load_plugin
-from rdc_jax.training.finetune_options import FinetuneOptions
-from rdc_jax.training.options import at_least, numbers
+from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.runtime.config_values import at_least, numbers, words
+from rdc_jax.runtime.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,18 +127,6 @@ class Options:
             finetune=FinetuneOptions.from_config(values.pop("finetune")),
             **values,
         )
-
-
-def words(name: str, text: str, *, empty: bool = False) -> tuple[str, ...]:
-    """Read a comma-separated list without repetitions.
-
-    >>> words("methods", "npc, rdc,npc")
-    ('npc', 'rdc')
-    """
-    found = tuple(dict.fromkeys(w for word in text.split(",") if (w := word.strip())))
-    if not (found or empty):
-        raise UserError(f"config.{name} is empty: give names with commas, as in a,b")
-    return found
 
 
 def check_neighbours(options: Options, spec: EpisodeSpec) -> None:

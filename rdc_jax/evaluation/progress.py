@@ -10,9 +10,9 @@ from jaxtyping import Num
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from rdc_jax import bars
 from rdc_jax.evaluation import statistics
 from rdc_jax.evaluation.ledger import Stage
+from rdc_jax.runtime import progress
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Progress:
         self._computed = collections.Counter[str]()
         self._seconds: dict[str, float] = collections.defaultdict(float)
         self._shown = shown
-        self._terminal = shown and bars.wanted()
+        self._terminal = shown and progress.enabled()
         self._told = time.monotonic()
         self._redirect = logging_redirect_tqdm([logging.getLogger("rdc_jax")])
         self._bar = tqdm(

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from rdc_jax import fingerprint
 from rdc_jax.evaluation import diagnostics, purity, statistics, table, training_curves
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
-from rdc_jax.evaluation.places import publishable
-from rdc_jax.writing import write_text
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.files import write_text
+from rdc_jax.runtime.redact import publishable
 
 RESULTS, TABLE, SEAL = "results.json", "table.md", "sha256"
 
@@ -51,7 +51,7 @@ def seal(results: dict[str, Any]) -> dict[str, Any]:
     True
     """
     content = {name: value for name, value in results.items() if name != SEAL}
-    return {**content, SEAL: fingerprint.of_json(content)}
+    return {**content, SEAL: checksums.of_json(content)}
 
 
 def collect(

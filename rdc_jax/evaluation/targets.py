@@ -11,8 +11,8 @@ from rdc_jax.data.opening import open_source
 from rdc_jax.data.pixels import PixelCache, pixel_cache
 from rdc_jax.data.source import Source
 from rdc_jax.data.transforms import resize_size
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation.options import Options
+from rdc_jax.runtime.errors import UserError
 
 Samplers = dict[int, EpisodeSampler]
 """What makes the tasks of a data set, by shot."""

@@ -1,7 +1,7 @@
 """The methods that can be asked for, as text for a terminal."""
 
-from rdc_jax import columns
 from rdc_jax.methods.registry import FeatureMethod, ImageMethod, Method, find, names
+from rdc_jax.runtime.text import paragraph, two_columns
 
 _KINDS = {
     "features": "on features, thousands of tasks in a minute:",
@@ -24,8 +24,8 @@ def methods() -> str:
     for needs, title in _KINDS.items():
         found = [method for method in known if method.needs == needs]
         pairs = [(_marked(method), _about(method)) for method in found]
-        lines += [title, columns.entries(pairs), ""]
-    return "\n".join([*lines, columns.paragraph(_MORE, indent=0)])
+        lines += [title, two_columns(pairs), ""]
+    return "\n".join([*lines, paragraph(_MORE, indent=0)])
 
 
 def _marked(method: Method) -> str:

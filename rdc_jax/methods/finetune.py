@@ -6,9 +6,9 @@ from typing import Any
 from jaxtyping import Array, Float
 
 from rdc_jax.core import calibration, prototypes
+from rdc_jax.methods.adapt import Apply, Finetuner
 from rdc_jax.methods.registry import Settings, register_finetuning
-from rdc_jax.training.finetune import Apply, Finetuner
-from rdc_jax.training.supervised import ClassifyFeatures, SupervisedObjective
+from rdc_jax.methods.supervised import ClassifyFeatures, SupervisedObjective
 
 
 def _finetuner(

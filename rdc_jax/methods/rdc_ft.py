@@ -2,9 +2,9 @@
 
 import dataclasses
 
+from rdc_jax.methods.adapt import Apply, Finetuner
+from rdc_jax.methods.calibration import CalibrationObjective, Loss
 from rdc_jax.methods.registry import Settings, register_finetuning
-from rdc_jax.training.calibration import CalibrationObjective, Loss
-from rdc_jax.training.finetune import Apply, Finetuner
 
 
 def _finetuner(apply: Apply, settings: Settings, loss: Loss = "kl") -> Finetuner:

@@ -12,9 +12,9 @@ import jax
 from jaxtyping import Array, Float, Int
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.errors import UserError
-from rdc_jax.training.finetune import Apply, Finetuner
-from rdc_jax.training.finetune_options import FinetuneOptions
+from rdc_jax.methods.adapt import Apply, Finetuner
+from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.runtime.errors import UserError
 
 Needs = Literal["features", "images"]
 
@@ -94,7 +94,7 @@ class ImageMethod(Method):
 
     Attributes:
       make: From the network and the settings to pure functions of one task; see
-        ``rdc_jax.training.finetune``.
+        ``rdc_jax.methods.adapt``.
     """
 
     make: MakeFinetuner
@@ -159,7 +159,7 @@ def register_finetuning(
 ) -> Callable[[MakeT], MakeT]:
     """Make a way to fine-tune known as a method; to be used as a decorator.
 
-    The function takes the network (``rdc_jax.training.finetune.Apply``) and the
+    The function takes the network (``rdc_jax.methods.adapt.Apply``) and the
     settings, and gives a ``Finetuner``. Arguments are those of ``register``.
     """
     _check_name(name)

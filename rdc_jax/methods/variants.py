@@ -10,7 +10,8 @@ from typing import Any
 from jaxtyping import Array, Float
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.errors import UserError
+from rdc_jax.methods.adapt import Apply, Finetuner
+from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.registry import (
     Episode,
     FeatureMethod,
@@ -19,8 +20,7 @@ from rdc_jax.methods.registry import (
     Settings,
     find,
 )
-from rdc_jax.training.finetune import Apply, Finetuner
-from rdc_jax.training.finetune_options import FinetuneOptions
+from rdc_jax.runtime.errors import UserError
 
 _DEFAULTS = {"rdc": RDCParams(), "finetune": FinetuneOptions()}
 _OWNERS = {

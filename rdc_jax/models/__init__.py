@@ -7,7 +7,7 @@ checkpoint read.
 import importlib
 from typing import TYPE_CHECKING, Any, get_args
 
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 if TYPE_CHECKING:
     from flax import linen as nn

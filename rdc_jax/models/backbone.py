@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from rdc_jax import fingerprint
 from rdc_jax.models import create, torch_format, weights
 from rdc_jax.models.checkpoints import load_variables
+from rdc_jax.runtime import checksums
 
 # What checkpoints note of their training, in words.
 _TRAINING = {
@@ -41,8 +41,8 @@ class Backbone:
         self.model = model
         self.variables = jax.tree.map(jnp.asarray, variables)
         self.metadata = metadata
-        digest = fingerprint.of_tree(variables)
-        self.fingerprint = fingerprint.of_json([self.arch, digest])
+        digest = checksums.of_tree(variables)
+        self.fingerprint = checksums.of_json([self.arch, digest])
         self._features = jax.jit(
             lambda variables, images: model.apply(variables, images, train=False)[0]
         )

@@ -5,8 +5,8 @@ import pathlib
 
 import safetensors
 
-from rdc_jax import columns
 from rdc_jax.models import ARCHITECTURES, weights
+from rdc_jax.runtime.text import two_columns
 
 _FORMS = (
     ("WORKDIR", "of run_pretrain.py: the step of the best validation"),
@@ -22,8 +22,8 @@ def checkpoints() -> str:
     >>> "WORKDIR" in checkpoints()
     True
     """
-    lines = ["accepted:", columns.entries(_FORMS), "", "comes with the package:"]
-    return "\n".join([*lines, columns.entries([_packaged()]), "", _architectures()])
+    lines = ["accepted:", two_columns(_FORMS), "", "comes with the package:"]
+    return "\n".join([*lines, two_columns([_packaged()]), "", _architectures()])
 
 
 def _packaged() -> tuple[str, str]:

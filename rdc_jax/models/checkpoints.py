@@ -17,9 +17,9 @@ import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
 
-from rdc_jax.errors import UserError
 from rdc_jax.models.preservation import LatestAndBest, best_of
-from rdc_jax.models.seals import seal, unseal
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError
 
 PyTree = Any
 
@@ -115,7 +115,7 @@ class Checkpoints:
             return
         self.check_room(variables, training)
         noted = {**metadata, "step": step, "score": score}
-        noted = seal(noted, variables=variables, training=training)
+        noted = checksums.add(noted, variables=variables, training=training)
         args = ocp.args.Composite(
             variables=ocp.args.StandardSave(variables),
             training=ocp.args.StandardSave(training),
@@ -171,7 +171,9 @@ class Checkpoints:
             try:
                 got = self._manager.restore(step, args=args)
                 variables, training = got.variables, got.training
-                noted = unseal(got.metadata, variables=variables, training=training)
+                noted = checksums.verify(
+                    got.metadata, variables=variables, training=training
+                )
             except Exception as error:
                 _log.warning("step %d is unreadable: %s", step, _first_line(error))
                 damaged.append(step)
@@ -288,7 +290,7 @@ def _saved_score(step_dir: epath.Path) -> float:
 
 def _metadata(step_dir: epath.Path, **trees: PyTree) -> dict[str, Any]:
     args = ocp.args.Composite(metadata=ocp.args.JsonRestore())
-    return unseal(_read(step_dir, args).metadata, **trees)
+    return checksums.verify(_read(step_dir, args).metadata, **trees)
 
 
 def _read(step_dir: epath.Path, args: ocp.args.Composite) -> ocp.args.Composite:

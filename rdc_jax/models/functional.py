@@ -10,7 +10,7 @@ from jaxtyping import Array
 def apply_fn(
     model: nn.Module,
 ) -> Callable[[Any, Array, bool], tuple[Array, Any]]:
-    """Make the function that ``rdc_jax.training.finetune`` wants of a network.
+    """Make the function that ``rdc_jax.methods.adapt`` wants of a network.
 
     Example:
       >>> import jax, jax.numpy as jnp

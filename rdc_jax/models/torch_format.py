@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from rdc_jax.errors import UserError
 from rdc_jax.models import create
 from rdc_jax.models.torch_pickle import read_tensors
+from rdc_jax.runtime.errors import UserError
 
 Variables = dict[str, Any]
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import ml_dtypes
 import numpy as np
 
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _DTYPES = {
     "FloatStorage": np.dtype("<f4"),

@@ -21,9 +21,9 @@ import safetensors
 from flax import traverse_util
 from safetensors.numpy import save_file
 
-from rdc_jax import fingerprint
-from rdc_jax.errors import UserError, guard
 from rdc_jax.models import torch_format
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError, guard
 
 SUFFIX = ".safetensors"
 # The weights that come with the package, beside this file.
@@ -123,7 +123,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _digest(tensors: dict[str, np.ndarray], header: dict[str, str]) -> str:
     """Identity of all that a reader takes from the file."""
-    return fingerprint.of_json([header["metadata"], fingerprint.of_tree(tensors)])
+    return checksums.of_json([header["metadata"], checksums.of_tree(tensors)])
 
 
 def main(argv: Sequence[str] | None = None) -> None:

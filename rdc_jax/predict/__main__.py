@@ -6,8 +6,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from rdc_jax import errors
 from rdc_jax.predict.options import parser
+from rdc_jax.runtime import errors
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.errors import UserError
 from rdc_jax.predict.answers import Answers
 from rdc_jax.predict.plain import plain
 from rdc_jax.predict.task import Distances, Support, calibrated
 from rdc_jax.predict.temperature import fit_temperature, probabilities
+from rdc_jax.runtime.errors import UserError
 
 # Measured on eight domains (docs/predict.md): with fewer queries than twice the
 # supports calibration loses against class means, with more it gains.

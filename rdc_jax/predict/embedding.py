@@ -10,10 +10,10 @@ from jaxtyping import Float32, UInt8
 
 from rdc_jax.data.source import UnreadableImage
 from rdc_jax.data.transforms import resize_size, test_batch
-from rdc_jax.errors import UserError
 from rdc_jax.models.backbone import Backbone, load_backbone
 from rdc_jax.models.weights import packaged
 from rdc_jax.predict.pictures import Picture, read_pictures
+from rdc_jax.runtime.errors import UserError
 
 BATCH = 64
 # What the torch checkpoints of the field, which do not note it, were trained at.

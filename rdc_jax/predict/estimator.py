@@ -9,7 +9,6 @@ import numpy as np
 
 from rdc_jax.core.params import RDCParams
 from rdc_jax.data.source import printable
-from rdc_jax.errors import UserError
 from rdc_jax.predict.answers import Answers, Outcome, make_rows, summarize
 from rdc_jax.predict.classify import Options, class_distances, classify
 from rdc_jax.predict.embedding import Embedded, Embedder, embed_files, make_embedder
@@ -20,6 +19,7 @@ from rdc_jax.predict.pictures import (
     squeeze,
 )
 from rdc_jax.predict.task import Support
+from rdc_jax.runtime.errors import UserError
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin

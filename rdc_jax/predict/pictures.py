@@ -15,7 +15,7 @@ from rdc_jax.data.files import FileSource, sort_key
 from rdc_jax.data.folder import open_folder
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.data.source import UnreadableImage, printable
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 THUMBNAIL = 160  # pixels of the longer edge
 _QUALITY = 80

@@ -11,7 +11,6 @@ import tqdm
 
 from rdc_jax.data.files import FileSource
 from rdc_jax.data.source import UnreadableImage, printable
-from rdc_jax.errors import UserError
 from rdc_jax.predict.answers import Answers, Outcome, make_rows, summarize
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedded, Embedder, embed_files, make_embedder
@@ -19,7 +18,8 @@ from rdc_jax.predict.formats import FORMATS, render
 from rdc_jax.predict.page import render_page
 from rdc_jax.predict.pictures import display_name, find_queries, open_support
 from rdc_jax.predict.task import Support
-from rdc_jax.writing import write_text
+from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.files import write_text
 
 OK, SOME_UNREADABLE = 0, 1
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.params import RDCParams
 from rdc_jax.predict.batches import bucket, content_order, even_batches, pad_rows
-from rdc_jax.threads import one_lapack_thread
+from rdc_jax.runtime.threads import one_lapack_thread
 
 # Padded up to here a task costs next to nothing more, and its subspace is found by
 # iteration rather than by a full decomposition.

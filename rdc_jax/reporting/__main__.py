@@ -2,8 +2,8 @@
 
 import argparse
 
-from rdc_jax.errors import guard
 from rdc_jax.reporting import report
+from rdc_jax.runtime.errors import guard
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ import logging
 import pathlib
 from collections.abc import Sequence
 
-from rdc_jax.errors import UserError
-from rdc_jax.writing import write_text
+from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.files import write_text
 
 REPORT = "report.html"
 

@@ -5,12 +5,12 @@ import json
 import pathlib
 from typing import Any
 
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation import exhibit_file
 from rdc_jax.evaluation.exhibit_file import Exhibit
 from rdc_jax.evaluation.exhibits import digest
 from rdc_jax.evaluation.groups import FEATURES
 from rdc_jax.evaluation.results import RESULTS, SEAL, seal
+from rdc_jax.runtime.errors import UserError
 
 Row = dict[str, Any]
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rdc_jax.evaluation.places import hide_places
 from rdc_jax.methods import Settings
 from rdc_jax.reporting.runs import Run
+from rdc_jax.runtime.redact import hide_places
 
 # What the fields of `config.rdc` and `config.finetune` decide.
 _MEANINGS = {

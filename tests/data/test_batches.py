@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rdc_jax.data.batches import episode_batches, training_batches
 from rdc_jax.data.episodes import EpisodeSpec, sample_episodes
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _PIXELS = fake_pixels(50)
 _SPEC = EpisodeSpec(way=3, shot=2, query=4)

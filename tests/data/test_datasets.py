@@ -12,7 +12,7 @@ from rdc_jax.data.datasets import DATASETS, likely
 from rdc_jax.data.folder import open_folder
 from rdc_jax.data.opening import open_source
 from rdc_jax.data.protocol import select
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _SIZES = {  # classes in train, val and test; no train means a target domain
     "miniimagenet": (64, 16, 20),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec, sample_episodes
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _LABELS = np.repeat(np.arange(12), [20, 31, 25, 40, 20, 22, 60, 20, 21, 33, 20, 45])
 

@@ -8,7 +8,7 @@ import pytest
 from data.pictures import make_folder, pixels
 
 from rdc_jax.data.filelist import open_filelist
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture

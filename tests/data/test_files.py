@@ -11,7 +11,7 @@ from data.pictures import make_folder, pixels, write
 from rdc_jax.data.files import from_classes
 from rdc_jax.data.folder import open_folder
 from rdc_jax.data.source import Source, UnreadableImage
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from data.pictures import make_folder, write
 
 from rdc_jax.data.folder import open_folder, split_folders
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 def _notes(source):

@@ -7,7 +7,7 @@ import pytest
 
 from rdc_jax.data.episodes import EpisodeSpec, sample_episodes
 from rdc_jax.data.manifest import make_manifest, read_manifest
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _LABELS = np.repeat(np.arange(6), 20)
 _SPEC = EpisodeSpec(way=3, shot=1, query=4, dirichlet=2.0)

@@ -11,7 +11,7 @@ from data.pictures import make_empty_files, make_folder
 import rdc_jax.data
 from rdc_jax.data.opening import find_source, open_source
 from rdc_jax.data.synthetic import DOMAINS
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 def test_a_folder_by_name_by_path_and_from_here(tmp_path, monkeypatch):

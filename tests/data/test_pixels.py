@@ -9,7 +9,7 @@ from data.fakes import BatchedSource, FakeSource
 from PIL import Image
 
 from rdc_jax.data.pixels import pixel_cache
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 def _resized(image, size):

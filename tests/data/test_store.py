@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rdc_jax.data import store
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 _ROWS = np.random.default_rng(0).integers(0, 256, (40, 6, 3), np.uint8)
 _FIELDS = {"weights": "ab12", "size": 84}

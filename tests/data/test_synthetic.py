@@ -11,7 +11,7 @@ from PIL import Image
 from rdc_jax.data.source import Source
 from rdc_jax.data.synthetic import DOMAINS, __main__, open_synthetic, render
 from rdc_jax.data.synthetic.objects import BODIES, PARTS
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 TARGETS = [name for name in DOMAINS if name != "objects"]
 

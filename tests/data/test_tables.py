@@ -8,7 +8,7 @@ from data.pictures import pixels, write
 
 from rdc_jax.data.opening import find_source, open_source
 from rdc_jax.data.tables import LESIONS
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 def _csv(path, rows):

@@ -13,7 +13,7 @@ from data.tiny_tfds import prepare, standard_features
 from rdc_jax.data.opening import open_source
 from rdc_jax.data.source import Source, UnreadableImage
 from rdc_jax.data.tfds_source import open_tfds
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture(autouse=True)

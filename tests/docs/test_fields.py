@@ -8,8 +8,8 @@ import pytest
 
 import rdc_jax
 from configs.eval import get_config
+from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.predict.options import parser
-from rdc_jax.training.finetune_options import FinetuneOptions
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from evaluation.worlds import SPEC, make_features, make_judge, make_sampler
 
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.feature_pass import FeaturePass
+from rdc_jax.runtime.errors import UserError
 
 EPISODES = 23
 

@@ -10,9 +10,9 @@ import pytest
 from evaluation import worlds
 
 from rdc_jax import methods
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation import exhibit_file
-from rdc_jax.evaluation.evaluate import evaluate
+from rdc_jax.evaluation.run import evaluate
+from rdc_jax.runtime.errors import UserError
 
 FILES = ("ledger.jsonl", "results.json", "table.md")
 
@@ -201,7 +201,7 @@ def test_without_a_checkpoint_a_backbone_is_trained_once(config, tmp_path, monke
         trained.append(options["source"])
         return worlds.write_checkpoint(path)
 
-    monkeypatch.setattr("rdc_jax.training.pretrain.pretrain", train)
+    monkeypatch.setattr("rdc_jax.pretrain.run.pretrain", train)
     config.update(checkpoint="", methods="npc", shots="1", episodes=2)
     evaluate(config.to_dict(), tmp_path / "run")
     assert trained == ["synthetic:objects"]

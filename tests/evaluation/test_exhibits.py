@@ -9,9 +9,9 @@ from evaluation import worlds
 from PIL import Image
 
 import rdc_jax
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation import exhibit_file, exhibits
-from rdc_jax.evaluation.evaluate import evaluate
+from rdc_jax.evaluation.run import evaluate
+from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module")

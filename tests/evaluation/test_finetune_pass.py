@@ -14,8 +14,8 @@ from rdc_jax import methods, models
 from rdc_jax.data.episodes import EpisodeSpec
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
+from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.models.functional import apply_fn
-from rdc_jax.training.finetune_options import FinetuneOptions
 
 SPEC = EpisodeSpec(way=4, shot=1, query=4)
 EPISODES = 9

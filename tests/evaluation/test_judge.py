@@ -10,8 +10,8 @@ import pytest
 from evaluation.worlds import SPEC, make_features, make_judge, make_sampler
 
 from rdc_jax import methods
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation.judge import Judge
+from rdc_jax.runtime.errors import UserError
 
 
 @functools.cache

@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation.ledger import Ledger, Stage
+from rdc_jax.runtime.errors import UserError
 
 ONE = Stage("cub", 1, "features")
 FIVE = Stage("cub", 5, "features")

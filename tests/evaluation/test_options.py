@@ -3,8 +3,8 @@
 import pytest
 
 from configs import eval as eval_config
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation.options import Options
+from rdc_jax.runtime.errors import UserError
 
 
 def read(variant="test", **changes):

@@ -11,7 +11,7 @@ import time
 import compiling
 import pytest
 
-from rdc_jax.training.workdir import claim
+from rdc_jax.runtime.workdir import claim
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")
 ROOT = PROGRAM.parents[2]

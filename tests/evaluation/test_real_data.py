@@ -3,7 +3,7 @@
 import pytest
 
 from configs import eval as eval_config
-from rdc_jax.evaluation.evaluate import evaluate
+from rdc_jax.evaluation.run import evaluate
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ from oracles import rdc as oracle
 
 import rdc_jax
 from rdc_jax import methods
-from rdc_jax.errors import UserError
 from rdc_jax.methods import Episode, Settings
+from rdc_jax.runtime.errors import UserError
 
 WAY, SHOT, QUERY, D = 3, 2, 4, 16
 SETTINGS = Settings(num_classes=WAY, rdc=rdc_jax.RDCParams(k=4, k2=3, dim=6))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rdc_jax import models
-from rdc_jax.errors import UserError
 from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.models.heads import Classifier
+from rdc_jax.runtime.errors import UserError
 
 
 def test_features_equal_torchs_on_real_images(shared_dir):

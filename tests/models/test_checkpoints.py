@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rdc_jax.errors import UserError
 from rdc_jax.models.checkpoints import Checkpoints, find_step, load_variables
+from rdc_jax.runtime.errors import UserError
 
 
 def _variables(step):

@@ -9,9 +9,9 @@ import optax
 import pytest
 
 from rdc_jax import models
-from rdc_jax.errors import UserError
 from rdc_jax.models.heads import Classifier
 from rdc_jax.models.resnet import BasicBlock, ResNet
+from rdc_jax.runtime.errors import UserError
 
 # Each takes long to compile; what the programs use is always tested.
 CONVS = [*(pytest.param(c, marks=pytest.mark.slow) for c in ("xla", "matmul")), "auto"]

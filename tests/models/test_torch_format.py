@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rdc_jax.errors import UserError
 from rdc_jax.models import create, torch_format
 from rdc_jax.models.heads import Classifier
 from rdc_jax.models.torch_pickle import read_tensors
+from rdc_jax.runtime.errors import UserError
 
 torch = pytest.importorskip("torch", reason="needs the extra [torch]")
 

@@ -7,9 +7,9 @@ import pytest
 import safetensors.numpy
 
 from rdc_jax import models
-from rdc_jax.errors import UserError
 from rdc_jax.models import weights
 from rdc_jax.models.backbone import read_checkpoint
+from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import pytest
 from predict.test_task import make_task
 
 from rdc_jax import RDCParams
-from rdc_jax.errors import UserError
 from rdc_jax.predict.classify import Options, classify
+from rdc_jax.runtime.errors import UserError
 
 NAMES = ("ant", "bee", "cat", "dog")
 PARAMS = RDCParams(k=5, k2=3, dim=8)

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from rdc_jax import RDCParams, models
-from rdc_jax.errors import UserError
 from rdc_jax.predict import RDCClassifier
 from rdc_jax.predict.pictures import find_queries
+from rdc_jax.runtime.errors import UserError
 
 PARAMS = RDCParams(k=5, k2=3, dim=8)
 

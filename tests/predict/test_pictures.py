@@ -8,7 +8,6 @@ from data import pictures as drawn
 from PIL import Image
 
 from rdc_jax.data.source import UnreadableImage
-from rdc_jax.errors import UserError
 from rdc_jax.predict.pictures import (
     Picture,
     find_queries,
@@ -16,6 +15,7 @@ from rdc_jax.predict.pictures import (
     read_pictures,
     squeeze,
 )
+from rdc_jax.runtime.errors import UserError
 
 
 def test_queries_are_found_in_all_folders_below_in_sorted_order(tmp_path):

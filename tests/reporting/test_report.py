@@ -9,9 +9,9 @@ import sys
 import pytest
 from reporting.made import make_exhibit, make_results, pair, row, write_run
 
-from rdc_jax.errors import UserError
 from rdc_jax.reporting import __main__ as program
 from rdc_jax.reporting import report, runs
+from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 from torture import effort
 
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 def fuzz(*args, **kwargs):

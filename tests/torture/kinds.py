@@ -25,7 +25,7 @@ from rdc_jax.models import weights
 from rdc_jax.models.checkpoints import Checkpoints, load_variables
 from rdc_jax.models.torch_pickle import read_tensors
 from rdc_jax.reporting import runs
-from rdc_jax.training.workdir import check_same_run
+from rdc_jax.runtime.workdir import check_same_run
 
 _RNG = np.random.default_rng(0)
 _COUNTS = _RNG.integers(0, 75, (30, 2))

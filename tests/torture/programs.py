@@ -17,7 +17,7 @@ import numpy as np
 from torture import effort
 
 from rdc_jax.models.checkpoints import load_variables
-from rdc_jax.training.logs import read_metrics
+from rdc_jax.pretrain.logs import read_metrics
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent

@@ -12,7 +12,7 @@ import pytest
 from torture import damage, effort
 from torture.kinds import KINDS
 
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module", params=KINDS)

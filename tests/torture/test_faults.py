@@ -19,8 +19,8 @@ from torture import effort
 from torture.programs import evaluation_content
 
 from rdc_jax.data import open_source, pixel_cache
-from rdc_jax.errors import UserError
-from rdc_jax.evaluation.evaluate import evaluate
+from rdc_jax.evaluation.run import evaluate
+from rdc_jax.runtime.errors import UserError
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 

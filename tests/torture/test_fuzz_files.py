@@ -21,13 +21,13 @@ from configs import eval as eval_config
 from configs import pretrain as pretrain_config
 from rdc_jax.data.filelist import open_filelist
 from rdc_jax.data.opening import open_source
-from rdc_jax.errors import UserError
 from rdc_jax.evaluation.ledger import Ledger
 from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import find_variant
 from rdc_jax.models import weights
 from rdc_jax.models.torch_pickle import read_tensors
-from rdc_jax.training.options import Options as TrainingOptions
+from rdc_jax.pretrain.options import Options as TrainingOptions
+from rdc_jax.runtime.errors import UserError
 
 LIST = {
     "label_names": ["ant", "bee"],

@@ -22,7 +22,7 @@ from torture.programs import (
 from torture.warm import Nursery
 
 from rdc_jax.evaluation import exhibit_file, exhibits, results
-from rdc_jax.evaluation.evaluate import evaluate
+from rdc_jax.evaluation.run import evaluate
 
 NAMES = ("pretrain", "rdc", "rdc_ft")
 _STOPS_A_RUN = 5

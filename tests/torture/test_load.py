@@ -13,7 +13,7 @@ from torture import effort
 import rdc_jax
 from benchmarks import scaling
 from rdc_jax.data.filelist import open_filelist
-from rdc_jax.errors import UserError
+from rdc_jax.runtime.errors import UserError
 
 pytestmark = pytest.mark.slow
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -12,9 +12,9 @@ from training import tiny
 
 from configs import pretrain as pretrain_config
 from rdc_jax import models
-from rdc_jax.errors import UserError
-from rdc_jax.evaluation.evaluate import evaluate
-from rdc_jax.training.pretrain import pretrain
+from rdc_jax.evaluation.run import evaluate
+from rdc_jax.pretrain.run import pretrain
+from rdc_jax.runtime.errors import UserError
 
 
 def _refusal(run, *args):

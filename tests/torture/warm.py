@@ -101,10 +101,6 @@ class Child:
 def _serve():
     from training import tiny  # noqa: F401
 
-    import rdc_jax.evaluation.evaluate
-    import rdc_jax.reporting.page
-    import rdc_jax.training.pretrain  # noqa: F401
-
     print("ready", flush=True)
     for line in sys.stdin:
         folder, *command = json.loads(line)

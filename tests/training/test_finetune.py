@@ -13,12 +13,12 @@ from training import tiny
 import rdc_jax
 from rdc_jax.core.calibration import original_distances
 from rdc_jax.data.transforms import test_batch as transformed
-from rdc_jax.errors import UserError
+from rdc_jax.methods.adapt import Finetuner, Task
+from rdc_jax.methods.calibration import CalibrationObjective
+from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.methods.supervised import SupervisedObjective
 from rdc_jax.models.functional import apply_fn
-from rdc_jax.training.calibration import CalibrationObjective
-from rdc_jax.training.finetune import Finetuner, Task
-from rdc_jax.training.finetune_options import FinetuneOptions
-from rdc_jax.training.supervised import SupervisedObjective
+from rdc_jax.runtime.errors import UserError
 
 WAY, SHOT, QUERY = 3, 2, 4
 PARAMS = rdc_jax.RDCParams(k=4, k2=3, dim=4)

@@ -5,8 +5,8 @@ import numpy as np
 import optax
 import pytest
 
-from rdc_jax.training.optimiser import make_optimiser, make_schedule
-from rdc_jax.training.options import OptimiserOptions
+from rdc_jax.models.optimiser import make_optimiser, make_schedule
+from rdc_jax.pretrain.options import OptimiserOptions
 
 SGD = OptimiserOptions(
     name="sgd",

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 import pytest
 
-from rdc_jax.errors import UserError
 from rdc_jax.models.checkpoints import load_variables
-from rdc_jax.training.logs import read_metrics
-from rdc_jax.training.pretrain import pretrain
+from rdc_jax.pretrain.logs import read_metrics
+from rdc_jax.pretrain.run import pretrain
+from rdc_jax.runtime.errors import UserError
 
 
 def _run(config, workdir):

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from rdc_jax.models.checkpoints import load_variables
-from rdc_jax.training.logs import read_metrics
-from rdc_jax.training.workdir import claim
+from rdc_jax.pretrain.logs import read_metrics
+from rdc_jax.runtime.workdir import claim
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")
 ROOT = PROGRAM.parents[2]

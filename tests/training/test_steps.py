@@ -6,10 +6,10 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from training.tiny import SIZE, TinyNet
 
-from rdc_jax.training.objectives import CrossEntropy, ProtoNet
-from rdc_jax.training.parallel import Layout, put_batch
-from rdc_jax.training.state import create_state, evaluated, join, split
-from rdc_jax.training.steps import Batch, augment, make_train_step, readings
+from rdc_jax.pretrain.objectives import CrossEntropy, ProtoNet
+from rdc_jax.pretrain.state import create_state, evaluated, join, split
+from rdc_jax.pretrain.step import Batch, augment, make_train_step, readings
+from rdc_jax.runtime.processes import Layout, put_batch
 
 KEY = jax.random.key(0)
 
@@ -33,7 +33,7 @@ def _steps(number, *, devices=1, average=False, optimiser=None):
     objective = CrossEntropy(TinyNet(), 4)
     layout = _layout(devices)
     state = create_state(objective.init(KEY, SIZE), optimiser, average=average)
-    state = jax.device_put(state, layout.copied)
+    state = jax.device_put(state, layout.replicated)
     step = make_train_step(objective, optimiser, size=SIZE, layout=layout, ema=0.9)
     for _ in range(number):
         state, _ = step(KEY, state, put_batch(layout, _batch()))

@@ -2,11 +2,11 @@ import types
 
 import pytest
 
-from rdc_jax.errors import UserError
-from rdc_jax.training.curves import plot
-from rdc_jax.training.logs import MetricsLog, read_metrics
-from rdc_jax.training.phases import parse_phases, size_at
-from rdc_jax.training.workdir import check_same_run, claim
+from rdc_jax.pretrain.curves import plot
+from rdc_jax.pretrain.logs import MetricsLog, read_metrics
+from rdc_jax.pretrain.phases import parse_phases, size_at
+from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.workdir import check_same_run, claim
 
 
 def test_lines_after_the_resumed_step_are_cut_off(tmp_path):

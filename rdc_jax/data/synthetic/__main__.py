@@ -7,7 +7,7 @@ import argparse
 import pathlib
 
 from rdc_jax.data.synthetic.sheet import contact_sheet
-from rdc_jax.errors import UserError, guard
+from rdc_jax.runtime.errors import UserError, guard
 
 
 def main() -> None:

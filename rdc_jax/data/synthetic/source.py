@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int, Int32, UInt8
 
-from rdc_jax import fingerprint
 from rdc_jax.data.source import as_labels, canonical_split
 from rdc_jax.data.synthetic.render import BLOCK, DOMAINS, VERSION, render_block
-from rdc_jax.errors import UserError
+from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ class SyntheticSource:
 
     def fingerprint(self) -> str:
         """Identity of the images: the generator's version and its parameters."""
-        return fingerprint.of_json(
+        return checksums.of_json(
             {"synthetic": VERSION, "classes": self.class_names}
             | dataclasses.asdict(self)
         )

@@ -1,0 +1,173 @@
+"""Flags of the programs: mistakes are told in one line."""
+
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+from absl import app, flags
+from absl import logging as absl_logging
+from ml_collections import config_flags
+
+from rdc_jax.cli import usage
+from rdc_jax.runtime.errors import UserError, guard
+
+_log = logging.getLogger(__name__)
+_HELP = {"--help", "-help", "-h"}
+
+
+class Processes(NamedTuple):
+    """Which of several processes this is, as ``training.parallel`` wants to know it."""
+
+    coordinator: str | None
+    num_processes: int | None
+    process_id: int | None
+
+
+def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
+    """Parse the flags and run a program; mistakes print one line and exit with 2.
+
+    Adds ``--list``, ``--quiet``, ``--verbose`` and ``--debug``, and a ``--help`` that
+    begins with the program's docstring.
+
+    Args:
+      main: The program, without arguments; it reads its flags itself.
+      listing: What ``--list`` prints.
+    """
+    flags.DEFINE_boolean(
+        "list", False, "Print what can be asked for by name, and leave."
+    )
+    flags.DEFINE_boolean("quiet", False, "Say nothing but warnings, errors, results.")
+    flags.DEFINE_boolean(
+        "verbose", False, "Also print the config and what libraries log."
+    )
+    flags.DEFINE_boolean("debug", False, "Show the traceback of an error.")
+
+    def chosen(_: list[str]) -> None:
+        guard(
+            (lambda: _show(listing())) if flags.FLAGS.list else main,
+            debug=flags.FLAGS.debug,
+        )
+
+    app.run(chosen, flags_parser=_parse)
+
+
+def define_processes() -> Callable[[], Processes]:
+    """Define the flags of runs in several processes.
+
+    Returns:
+      Gives their values, after parsing.
+    """
+    coordinator = flags.DEFINE_string(
+        "coordinator",
+        None,
+        "Several processes: where process 0 listens; auto asks the cluster (Slurm, TPU "
+        "pods, …), and needs no other flag.",
+    )
+    count = flags.DEFINE_integer("num_processes", None, "How many processes there are.")
+    own = flags.DEFINE_integer("process_id", None, "Number of this process, from 0.")
+    return lambda: Processes(coordinator.value, count.value, own.value)
+
+
+def define_config(default: str, help_text: str) -> flags.FlagHolder:
+    """Define ``--config``, a config file with fields that flags can override.
+
+    Args:
+      default: Path of the file, with its argument after a colon.
+      help_text: For ``--help``.
+
+    Returns:
+      The flag; give its value to ``config_values``.
+    """
+    try:  # Overrides are applied to the default right here, and may be mistaken.
+        return config_flags.DEFINE_config_file("config", default, help_text)
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        _fail(_explain(error))
+
+
+def config_values(config: Any) -> dict[str, Any]:
+    """Turn the value of a config flag into plain values.
+
+    Args:
+      config: What ``config_flags.DEFINE_config_file(...)`` holds after parsing.
+
+    Returns:
+      A dict of the config.
+
+    Raises:
+      UserError: The config file is missing or failed.
+    """
+    try:
+        fields = config.to_dict()
+    except Exception as error:  # The file's own error, kept until the first use.
+        raise UserError(f"--config: {_explain(error)}") from error
+    for word in usage.words(fields):
+        _log.debug("config.%s", word)
+    return fields
+
+
+def _parse(argv: list[str]) -> list[str]:
+    wanted = [word for word in argv if word not in _HELP]
+    try:
+        rest = flags.FLAGS(wanted)
+        if len(wanted) < len(argv):
+            _show(usage.help_text(sys.modules["__main__"].__doc__ or ""))
+            sys.exit(0)
+    except Exception as error:  # A config file may raise anything.
+        if "--debug" in argv:
+            raise
+        _fail(_explain(error))
+    if rest[1:]:
+        _fail(f"unexpected argument {rest[1]!r}: write flags as --name=value")
+    _log_to_stderr()
+    return rest
+
+
+def _explain(error: Exception) -> str:
+    """Make one line of an error of the flags libraries.
+
+    >>> _explain(ValueError("no such thing"))
+    'no such thing'
+    """
+    if error.args and isinstance(error.args[0], KeyError):  # An unknown field.
+        field, *hint = str(error.args[0].args[0]).splitlines()
+        return " ".join([f"the config has no field {field}.", *hint])
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if "Traceback" in str(error):  # A config file that raised: its own message.
+        return lines[-1].partition(": ")[2] or lines[-1]
+    return " ".join(lines)
+
+
+def _show(text: str) -> None:
+    """Print to a reader who may leave early, as ``| head`` does."""
+    # Not for whole runs: sockets of a cluster break too, and are reported.
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    print(text)
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _log_to_stderr() -> None:
+    """Say as much as was asked for."""
+    given = flags.FLAGS
+    if given.quiet and given.verbose:
+        _fail("--quiet and --verbose: choose one of them")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("rdc_jax")
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING if given.quiet else logging.INFO)
+    logger.propagate = False
+    if given.verbose:
+        logger.setLevel(logging.DEBUG)
+    if given.verbose or given.debug:
+        absl_logging.set_verbosity(absl_logging.INFO)
+    else:  # orbax reports every file, and errors more than once.
+        absl_logging.set_verbosity(absl_logging.FATAL)

@@ -1,0 +1,89 @@
+"""Optimisers and learning rates by name."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from rdc_jax.runtime.config_values import at_least, below_one, one_of
+
+OPTIMISERS = ("adam", "adamw", "sgd")
+SCHEDULES = ("constant", "cosine")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimiserOptions:
+    """How the weights move.
+
+    Attributes:
+      name: ``adam``, ``adamw`` or ``sgd`` (Nesterov momentum).
+      learning_rate: The highest of the run.
+      schedule: ``constant`` or ``cosine`` (to 0 at the last step).
+      warmup_steps: Steps of linear rise to the highest rate.
+      momentum: Of SGD.
+      weight_decay: On kernels only, not on biases or batch-norm parameters.
+    """
+
+    name: str
+    learning_rate: float
+    schedule: str
+    warmup_steps: int
+    momentum: float
+    weight_decay: float
+
+    def __post_init__(self) -> None:
+        one_of("optimiser.name", self.name, OPTIMISERS)
+        one_of("optimiser.schedule", self.schedule, SCHEDULES)
+        at_least("optimiser.learning_rate", self.learning_rate, 0.0)
+        at_least("optimiser.warmup_steps", self.warmup_steps, 0)
+        at_least("optimiser.weight_decay", self.weight_decay, 0.0)
+        below_one("optimiser.momentum", self.momentum)
+
+
+def make_schedule(options: OptimiserOptions, total_steps: int) -> optax.Schedule:
+    """Make the learning rate as a function of the step.
+
+    Args:
+      options: How the weights move.
+      total_steps: Of the run.
+
+    Returns:
+      The schedule.
+    """
+    peak, warmup = options.learning_rate, options.warmup_steps
+    if options.schedule == "cosine":
+        main = optax.cosine_decay_schedule(peak, max(1, total_steps - warmup))
+    else:
+        main = optax.constant_schedule(peak)
+    if not warmup:
+        return main
+    rise = optax.linear_schedule(peak / (warmup + 1), peak, warmup)
+    return optax.join_schedules([rise, main], [warmup])
+
+
+def make_optimiser(
+    options: OptimiserOptions, schedule: optax.Schedule
+) -> optax.GradientTransformation:
+    """Make the optimiser.
+
+    Args:
+      options: How the weights move.
+      schedule: The learning rate.
+
+    Returns:
+      An optax transformation.
+    """
+    decay = optax.add_decayed_weights(options.weight_decay, mask=_is_kernel)
+    if options.name == "sgd":
+        return optax.chain(
+            decay, optax.sgd(schedule, momentum=options.momentum, nesterov=True)
+        )
+    if options.name == "adam":
+        return optax.chain(decay, optax.adam(schedule))
+    return optax.adamw(schedule, weight_decay=options.weight_decay, mask=_is_kernel)
+
+
+def _is_kernel(params: Any) -> Any:
+    return jax.tree.map(lambda leaf: jnp.ndim(leaf) > 1, params)

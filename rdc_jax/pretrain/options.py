@@ -1,0 +1,157 @@
+"""What a pre-training run is told, as typed values.
+
+A ``ConfigDict`` is read here and nowhere else; ``configs/pretrain.py`` has the
+defaults.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from rdc_jax.models.optimiser import OptimiserOptions
+from rdc_jax.pretrain.phases import Phase, parse_phases
+from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of
+
+METHODS = ("cross_entropy", "protonet")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EpisodeOptions:
+    """The tasks of ``method=protonet``; each step trains on one of them.
+
+    Attributes:
+      way: Classes of a task.
+      shot: Support images a class.
+      query: Query images a class.
+    """
+
+    way: int
+    shot: int
+    query: int
+
+    def __post_init__(self) -> None:
+        at_least("episode.way", self.way, 2)
+        at_least("episode.shot", self.shot, 1)
+        at_least("episode.query", self.query, 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ValidationOptions:
+    """Few-shot accuracy on classes that training never sees.
+
+    Attributes:
+      source: Source of the images; empty means the training source.
+      split: Its split.
+      way: Classes of a task.
+      shots: Support images a class, one accuracy each.
+      query: Query images a class.
+      episodes: Number of tasks a shot; 0 means no validation.
+      every_epochs: Epochs between validations; each one also saves a checkpoint.
+    """
+
+    source: str
+    split: str
+    way: int
+    shots: tuple[int, ...]
+    query: int
+    episodes: int
+    every_epochs: int
+
+    def __post_init__(self) -> None:
+        at_least("validation.way", self.way, 2)
+        at_least("validation.query", self.query, 1)
+        at_least("validation.episodes", self.episodes, 0)
+        at_least("validation.every_epochs", self.every_epochs, 1)
+        for shot in self.shots:
+            at_least("validation.shots", shot, 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """One pre-training run.
+
+    Attributes:
+      source: Source of the training images (``rdc_jax.data.open_source``).
+      split: Its split.
+      data_dir: Where named sources are.
+      cache_dir: Where decoded pixels go; empty means ``cache`` in the work directory.
+      arch: Backbone (``rdc_jax.models.ARCHITECTURES``).
+      conv: Implementation of its convolutions.
+      dtype: Of its computation: ``float32`` or ``bfloat16``.
+      init_from: Checkpoint whose backbone the run starts from; empty for none.
+      method: ``cross_entropy`` or ``protonet``.
+      image_size: Size of the crops, and of the images of validation.
+      stored_size: Edge of the squares in which decoded images are kept; 0 means that
+        from which the test transform crops.
+      phases: Smaller crops for the beginning of the run.
+      epochs: Number of epochs.
+      steps_per_epoch: Steps of an epoch; 0 means those of a pass over the images.
+      batch_size: Images a step, over all devices (``cross_entropy``).
+      label_smoothing: Share of the target spread over all classes.
+      ema: Decay of the averaged weights; 0 means none.
+      seed: Of weights, order, augmentation and tasks.
+      log_every: Steps between lines of ``metrics.jsonl``.
+      checkpoint_every: Steps between checkpoints beside those of validation; 0
+        means none.
+      optimiser: How the weights move.
+      episode: Tasks of ``protonet``.
+      validation: How the run is judged.
+    """
+
+    source: str
+    split: str
+    data_dir: str
+    cache_dir: str
+    arch: str
+    conv: str
+    dtype: str
+    init_from: str
+    method: str
+    image_size: int
+    stored_size: int
+    phases: tuple[Phase, ...]
+    epochs: int
+    steps_per_epoch: int
+    batch_size: int
+    label_smoothing: float
+    ema: float
+    seed: int
+    log_every: int
+    checkpoint_every: int
+    optimiser: OptimiserOptions
+    episode: EpisodeOptions
+    validation: ValidationOptions
+
+    def __post_init__(self) -> None:
+        one_of("method", self.method, METHODS)
+        one_of("dtype", self.dtype, ("float32", "bfloat16"))
+        for name in ("image_size", "epochs", "batch_size", "log_every"):
+            at_least(name, getattr(self, name), 1)
+        for name in ("stored_size", "steps_per_epoch", "checkpoint_every", "seed"):
+            at_least(name, getattr(self, name), 0)
+        below_one("label_smoothing", self.label_smoothing)
+        below_one("ema", self.ema)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "Options":
+        """Read a config; every field of it is used, and every field is checked.
+
+        Args:
+          config: A ``ConfigDict`` as of ``configs/pretrain.py``, or a dict like it.
+
+        Returns:
+          The options.
+
+        Raises:
+          UserError: A value is not possible; the message names the field.
+        """
+        values = {**config}
+        validation = {**values.pop("validation")}
+        shots = numbers("validation.shots", validation.pop("shots"))
+        return cls(
+            phases=parse_phases(values.pop("phases"), values["image_size"]),
+            optimiser=OptimiserOptions(**values.pop("optimiser")),
+            episode=EpisodeOptions(**values.pop("episode")),
+            validation=ValidationOptions(shots=shots, **validation),
+            **values,
+        )

@@ -1,0 +1,92 @@
+"""Pre-training of a backbone on the base classes, from a config to checkpoints."""
+
+import logging
+import pathlib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import jax
+
+from rdc_jax.models.checkpoints import Checkpoints
+from rdc_jax.pretrain.images import open_images
+from rdc_jax.pretrain.logs import MetricsLog
+from rdc_jax.pretrain.loop import train
+from rdc_jax.pretrain.options import Options
+from rdc_jax.pretrain.setup import Run, assemble
+from rdc_jax.pretrain.signals import stop_on_signals
+from rdc_jax.pretrain.state import TrainState, join, split
+from rdc_jax.runtime import processes
+from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.workdir import check_same_run, claim
+
+_log = logging.getLogger(__name__)
+
+
+def pretrain(config: Mapping[str, Any], workdir: str | pathlib.Path) -> None:
+    """Train a backbone, or go on with a run that was interrupted.
+
+    The work directory gets ``checkpoints``, ``metrics.jsonl``, ``tensorboard`` and
+    ``run.json``. A finished run is left as it is.
+
+    Args:
+      config: A plain dict of the fields of ``configs/pretrain.py``.
+      workdir: Where the run lives.
+
+    Raises:
+      UserError: Something is wrong with the config, the data or the directory.
+      Interrupted: A signal came; the run has been saved.
+    """
+    options = Options.from_config(config)
+    workdir = pathlib.Path(workdir).absolute()
+    try:
+        _pretrain(options, {**config}, workdir)
+    except OSError as error:  # A full disk, a directory that went away, ...
+        raise UserError(
+            f"{error.filename or workdir}: {error.strerror or error}; "
+            "mend it, then run the same command"
+        ) from error
+
+
+def _pretrain(options: Options, config: dict[str, Any], workdir: pathlib.Path) -> None:
+    with ExitStack() as stack:
+        if processes.is_first():
+            stack.enter_context(claim(workdir))
+        images = open_images(options, workdir)
+        if processes.is_first():
+            check_same_run(workdir, {"config": config, "data": images.fingerprints})
+        run = assemble(options, images, metadata={"config": config})
+        checkpoints = stack.enter_context(Checkpoints(workdir / "checkpoints"))
+        state = _restore(run, checkpoints) or run.initial_state()
+        step, total = int(state.step), run.plan.total_steps
+        if step == total:
+            _log.info("%s is finished: %s", workdir, _summary(checkpoints))
+            return
+        if step:
+            _log.info("going on from step %d of %d", step, total)
+        checkpoints.check_room(*split(state))
+        stop = stack.enter_context(stop_on_signals())
+        log = None
+        if processes.is_first():
+            log = stack.enter_context(MetricsLog(workdir, step=step))
+        train(run.plan, state, checkpoints=checkpoints, log=log, stop=stop)
+        _log.info("finished: %s", _summary(checkpoints))
+
+
+def _restore(run: Run, checkpoints: Checkpoints) -> TrainState | None:
+    """Read the newest checkpoint onto the devices of this run."""
+    abstract = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(
+            x.shape, x.dtype, sharding=run.plan.layout.replicated
+        ),
+        jax.eval_shape(run.initial_state),
+    )
+    restored = checkpoints.restore_latest(*split(abstract))
+    if restored is None:
+        return None
+    return join(restored.variables, restored.training)
+
+
+def _summary(checkpoints: Checkpoints) -> str:
+    best = checkpoints.best_step
+    return f"{checkpoints.steps[-1]} steps; the best checkpoint is step {best}"

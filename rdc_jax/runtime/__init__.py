@@ -1,0 +1,1 @@
+"""What every run needs: errors, files, checksums, progress, processes."""

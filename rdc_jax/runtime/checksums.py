@@ -1,0 +1,102 @@
+"""Hex digests that say whether two things hold the same content.
+
+All of them are SHA-256, and depend on nothing but the content: not on the process,
+the machine's byte order, the order of a dictionary or the time of a file.
+"""
+
+import hashlib
+import json
+import os
+from typing import Any
+
+import jax
+import numpy as np
+
+_FIELD = "sha256"  # By name; the metadata without this field are among them.
+
+
+def of_json(value: Any) -> str:
+    """Digest of a JSON-able value; the order of dictionary keys does not matter.
+
+    >>> of_json({"k": 10, "lam": 0.5}) == of_json({"lam": 0.5, "k": 10})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def of_array(array: Any) -> str:
+    """Digest of an array's dtype, shape and values, in whatever layout it is stored.
+
+    >>> import numpy as np
+    >>> of_array(np.arange(3)) == of_array(np.arange(6)[::2] // 2)
+    True
+    >>> of_array(np.zeros(3)) == of_array(np.zeros((3, 1)))
+    False
+    """
+    array = np.asarray(array)
+    # Not `dtype.str`: bfloat16 and its kin would all be "<V2" there.
+    digest = hashlib.sha256(f"{array.dtype.name}{array.shape}".encode())
+    little_endian = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+    digest.update(little_endian.reshape(-1).view(np.uint8))
+    return digest.hexdigest()
+
+
+def of_tree(tree: Any) -> str:
+    """Digest of a pytree of arrays, such as a model's weights: names and values.
+
+    >>> import numpy as np
+    >>> of_tree({"w": np.ones(2)}) == of_tree({"v": np.ones(2)})
+    False
+    """
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return of_json([[jax.tree_util.keystr(path), of_array(x)] for path, x in leaves])
+
+
+def of_file(path: str | os.PathLike[str]) -> str:
+    """Digest of a file's bytes, read in small pieces."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
+    """Add checksums of metadata, and of trees of arrays saved beside it.
+
+    Formats of arrays checksum some of their parts only: a bit that flips on a disk
+    would come back as another weight, and as other accuracies.
+
+    >>> import numpy as np
+    >>> verify(add({"step": 3}, weights={"w": np.ones(2)}), weights={"w": np.ones(2)})
+    {'step': 3}
+
+    Args:
+      metadata: Something JSON can hold.
+      **trees: Saved beside it.
+
+    Returns:
+      The metadata with one field more.
+    """
+    digests = {name: of_tree(tree) for name, tree in trees.items()}
+    digests["metadata"] = of_json(metadata)
+    return {**metadata, _FIELD: digests}
+
+
+def verify(sealed: dict[str, Any], **trees: Any) -> dict[str, Any]:
+    """Give the metadata without checksums; those of older versions have none.
+
+    Args:
+      sealed: As ``add`` made them.
+      **trees: Those of the trees that were read.
+
+    Returns:
+      The metadata.
+
+    Raises:
+      ValueError: They, or one of the trees, are not what was saved.
+    """
+    metadata = {name: value for name, value in sealed.items() if name != _FIELD}
+    if digests := sealed.get(_FIELD):
+        for name, digest in add(metadata, **trees)[_FIELD].items():
+            if digests[name] != digest:
+                raise ValueError(f"its {name} are not what was saved")
+    return metadata

@@ -1,0 +1,120 @@
+"""Where arrays live: a mesh over all devices of all processes.
+
+The batch is split over the devices, everything else is on each of them. ``jit`` sees
+global arrays, so losses, gradients and batch-norm statistics are those of the global
+batch, whatever the number of devices.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from rdc_jax.runtime.errors import UserError
+
+PyTree = Any
+
+
+class Layout(NamedTuple):
+    """Where arrays live.
+
+    Attributes:
+      sharded: For arrays whose first axis is the batch.
+      replicated: For arrays of which every device has a copy.
+    """
+
+    sharded: NamedSharding
+    replicated: NamedSharding
+
+
+def join_processes(
+    coordinator: str | None, num_processes: int | None, process_id: int | None
+) -> None:
+    """Make this process one of several; call before anything touches a device.
+
+    Args:
+      coordinator: ``host:port`` of process 0. ``auto`` asks the cluster (Slurm, TPU
+        pods, ...); None or empty means a process on its own.
+      num_processes: Number of processes (not with ``auto``).
+      process_id: Number of this one (not with ``auto``).
+
+    Raises:
+      UserError: Half of the settings are missing, or the others cannot be reached.
+    """
+    if not coordinator:
+        return
+    try:
+        if coordinator == "auto":
+            jax.distributed.initialize()
+        elif num_processes is None or process_id is None:
+            raise UserError(
+                "--coordinator needs --num_processes and --process_id (or auto)"
+            )
+        else:
+            jax.distributed.initialize(coordinator, num_processes, process_id)
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"cannot join {coordinator}: {reason}") from error
+
+
+def make_layout() -> Layout:
+    """Lay a mesh over all devices."""
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    return Layout(
+        sharded=NamedSharding(mesh, PartitionSpec("data")),
+        replicated=NamedSharding(mesh, PartitionSpec()),
+    )
+
+
+def check_batch_size(batch_size: int, source: str) -> None:
+    """Refuse a batch that cannot be split evenly.
+
+    Args:
+      batch_size: Images a step.
+      source: Where that number comes from, for the message.
+
+    Raises:
+      UserError: It is no multiple of the number of devices.
+    """
+    devices = jax.device_count()
+    if batch_size % devices:
+        raise UserError(
+            f"a step's {batch_size} images cannot be split over {devices} devices: "
+            f"make {source} a multiple of {devices}"
+        )
+
+
+def put_batch(layout: Layout, local: PyTree) -> PyTree:
+    """Make global arrays from each process's part of a batch.
+
+    Args:
+      layout: Where arrays live.
+      local: NumPy arrays: this process's rows, in the order of processes.
+
+    Returns:
+      The global arrays.
+    """
+    return jax.tree.map(
+        lambda x: jax.make_array_from_process_local_data(layout.sharded, x), local
+    )
+
+
+def any_process(flag: bool) -> bool:
+    """Tell whether the flag is up in any process; all must call this together."""
+    if jax.process_count() == 1:
+        return flag
+    return bool(np.any(multihost_utils.process_allgather(np.asarray(flag))))
+
+
+def is_first() -> bool:
+    """Tell whether this process is the one that writes logs."""
+    return jax.process_index() == 0
+
+
+def broadcast_from_first(number: int) -> int:
+    """Give the first process's number to all of them; they must call this together."""
+    if jax.process_count() == 1:
+        return number
+    return int(multihost_utils.broadcast_one_to_all(np.asarray(number)))

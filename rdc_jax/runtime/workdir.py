@@ -1,0 +1,87 @@
+"""The work directory: one run at a time, and always the same run."""
+
+import json
+import os
+import pathlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import filelock
+
+from rdc_jax.runtime.errors import UserError
+
+RECORD = "run.json"
+
+# Where things are may change; what they contain is held by fingerprints.
+_PLACES = {"config.data_dir", "config.cache_dir", "config.init_from"}
+
+
+@contextmanager
+def claim(workdir: pathlib.Path) -> Iterator[None]:
+    """Hold a work directory, made if it is missing, for the block.
+
+    Args:
+      workdir: The directory.
+
+    Raises:
+      UserError: It cannot be written, or another run holds it.
+    """
+    try:
+        workdir.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(workdir / ".lock")
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise UserError(
+            f"another run is using {workdir}: wait for it, or take another --workdir"
+        ) from None
+    except OSError as error:
+        raise UserError(
+            f"cannot write to the workdir {workdir}: {error.strerror}; "
+            "take another --workdir, or mend its permissions"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def check_same_run(workdir: pathlib.Path, record: dict[str, Any]) -> None:
+    """Note what the run is, or refuse when the directory belongs to another one.
+
+    Args:
+      workdir: Claimed by this process.
+      record: JSON-able: the config, and fingerprints of what it points to.
+
+    Raises:
+      UserError: Naming the first field that differs.
+    """
+    path = workdir / RECORD
+    record = json.loads(json.dumps(record))
+    if not path.exists():
+        scratch = path.with_suffix(".tmp")
+        scratch.write_text(json.dumps(record, indent=1) + "\n")
+        os.replace(scratch, path)
+        return
+    try:
+        old, new = _flat(json.loads(path.read_text())), _flat(record)
+    except (ValueError, AttributeError):
+        raise UserError(
+            f"{path} is damaged: restore it from a copy, or take another --workdir"
+        ) from None
+    for name in sorted((old.keys() | new.keys()) - _PLACES):
+        if old.get(name) != new.get(name):
+            raise UserError(
+                f"{workdir} holds a run with {name}={old.get(name)!r}, this one has "
+                f"{new.get(name)!r}: set it back, or take another --workdir"
+            )
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{name}."))
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
