@@ -1,4 +1,4 @@
-"""Settings that every test shares: 8 fake CPU devices, and the optional real data."""
+"""What every test shares: 8 fake devices, compiling, the optional real data."""
 
 import contextlib
 import os
@@ -8,12 +8,20 @@ import browser
 import compiling
 import pytest
 
-# Must be set before jax starts its backend; tests of sharding need several devices.
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-_FLAG = "--xla_force_host_platform_device_count=8"
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAG}".strip()
-
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Must be set before jax starts its backend.
+# Tests of sharding need several devices.
+DEVICES = 8
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["XLA_FLAGS"] = compiling.xla_flags(DEVICES)
+compiling.set_up()
+
+
+def pytest_configure(config):
+    """Before the workers start."""
+    if not hasattr(config, "workerinput"):
+        compiling.clear_if_large()
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +33,22 @@ def shared_dir() -> pathlib.Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def compiled_dir():
+    """Where what is compiled is kept, for processes that a test starts."""
+    return compiling.folder()
+
+
+@pytest.fixture(scope="module")
+def optimised():
+    """For tests of exactness: oracles, parity with other libraries, accuracy."""
+    with compiling.fully():
+        yield
+
+
 @pytest.fixture(scope="module")
 def compiled_quickly():
-    """For tests of structure: shapes, masks, transformations."""
-    with compiling.quickly():
-        yield
+    """For tests of structure, in folders whose tests are otherwise of exactness."""
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from rdc_jax.errors import UserError
 from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.models.heads import Classifier
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 def test_features_equal_torchs_on_real_images(shared_dir):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
