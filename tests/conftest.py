@@ -1,4 +1,4 @@
-"""What every test shares: 8 fake devices, compiling, the optional real data."""
+"""What every test shares: fake devices, compiling, the optional real data."""
 
 import contextlib
 import os
@@ -10,9 +10,9 @@ import pytest
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Must be set before jax starts its backend.
-# Tests of sharding need several devices.
-DEVICES = 8
+# Must be set before jax starts its backend. Two fake devices will do for most tests of
+# sharding; those marked devices8 run in a process of their own (test_devices.py).
+DEVICES = int(os.environ.get("RDC_JAX_TEST_DEVICES", "2"))
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = compiling.xla_flags(DEVICES)
 compiling.set_up()
@@ -22,6 +22,14 @@ def pytest_configure(config):
     """Before the workers start."""
     if not hasattr(config, "workerinput"):
         compiling.clear_if_large()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave tests of eight devices to the process that has as many."""
+    if DEVICES < 8:
+        away = [item for item in items if item.get_closest_marker("devices8")]
+        items[:] = [item for item in items if not item.get_closest_marker("devices8")]
+        config.hook.pytest_deselected(items=away)
 
 
 @pytest.fixture(scope="session")
