@@ -1,4 +1,4 @@
-"""What every test shares: fake devices, compiling, the optional real data."""
+"""What every test shares: fake devices, compiling, cases, the optional real data."""
 
 import contextlib
 import os
@@ -6,7 +6,9 @@ import pathlib
 
 import browser
 import compiling
+import hypothesis
 import pytest
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -16,6 +18,17 @@ DEVICES = int(os.environ.get("RDC_JAX_TEST_DEVICES", "2"))
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = compiling.xla_flags(DEVICES)
 compiling.set_up()
+
+# `ci` draws the same cases every time; `nightly` draws new ones, and keeps what fails.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    "nightly",
+    deadline=None,
+    max_examples=1000,
+    print_blob=True,
+    database=DirectoryBasedExampleDatabase(_ROOT / ".hypothesis" / "examples"),
+)
+hypothesis.settings.load_profile("ci")
 
 
 def pytest_configure(config):

@@ -93,6 +93,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("torture")
         for name, number in sorted(effort.tally.items()):
             terminalreporter.write_line(f"{number:,} {name}")
+        terminalreporter.write_line(f"the same again: make torture SEED={effort.SEED}")
         # Not RUSAGE_CHILDREN: a process that is started counts this one's memory.
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for peak, name in ((own, "tests"), (effort.programs_peak, "programs")):
