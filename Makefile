@@ -6,15 +6,20 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= workdir/demo
 
-.PHONY: help test test-all torture lint demo docs bench clean
+.PHONY: help test test-slow test-all test-core test-random nightly torture lint demo \
+    docs bench clean
 
 help:
-	@echo "make test      lint, type check and the tests (minutes on 2 cores)"
-	@echo "make demo      train a small backbone on built-in images, then evaluate RDC"
-	@echo "make test-all  the slow tests too"
-	@echo "make docs      the documentation as a site, in site/index.html"
-	@echo "make torture   kills, damage and hostile input by the thousand (ten minutes)"
-	@echo "make bench     speed beside NumPy and Pillow (benchmarks/train.py: PyTorch)"
+	@echo "make test         lint, type check and the fast tests (minutes on 2 cores)"
+	@echo "make demo         train a small backbone on built-in images, then evaluate RDC"
+	@echo "make test-slow    the other tests: browser, site, notebooks, damage, torch, …"
+	@echo "make test-all     both"
+	@echo "make test-core    the kernels' tests alone"
+	@echo "make test-random  the fast tests in a random order"
+	@echo "make nightly      new random cases for the tests of properties"
+	@echo "make torture      kills, damage and hostile input by the thousand (ten minutes)"
+	@echo "make docs         the documentation as a site, in site/index.html"
+	@echo "make bench        speed beside NumPy and Pillow (benchmarks/train.py: PyTorch)"
 
 # torch is optional: its parity tests are skipped where it is not installed.
 # EXTRA_PIP names further packages, e.g. EXTRA_PIP=torch==2.13.0; LOCK a file of
@@ -31,19 +36,45 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+PYTEST = $(BIN)/python -m pytest
+# What draws cases or an order anew; a seed that is given repeats them.
+SEED ?= $(shell date +%s)
+SEED := $(SEED)
+
 test: lint
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(PYTEST) -m "not slow" -n 2 --dist loadfile
+	@echo "slow tests: make test-slow; new random cases: make nightly;" \
+	    "kills and damage: make torture; another order: make test-random"
+
+test-slow: $(VENV)/.installed
+	$(PYTEST) -m slow -n 2 --dist loadfile
 
 test-all: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) -n 2 --dist loadfile
+
+# With XLA_FLAGS=--xla_cpu_max_isa=AVX2, for instance, as on an older processor.
+test-core: $(VENV)/.installed
+	$(PYTEST) tests/core
+
+test-random: $(VENV)/.installed
+	@echo "the same order again: make test-random SEED=$(SEED)"
+	$(PYTEST) -m "not slow" -n 2 --dist loadfile -p randomly --randomly-seed=$(SEED)
+
+# Cases of each property. What fails is kept in .hypothesis and tried first next time.
+CASES ?= 550
+nightly: $(VENV)/.installed
+	@echo "the same cases again: make nightly SEED=$(SEED)"
+	RDC_JAX_TORTURE_SEED=$(SEED) RDC_JAX_CASES=$(CASES) $(PYTEST) tests \
+	    -m hypothesis --hypothesis-profile=nightly --hypothesis-seed=$(SEED) \
+	    -n 2 --dist loadfile
 
 # docs/reliability.md; KILLS in total, DAMAGES a kind of file, CASES a property.
 KILLS ?= 54
 DAMAGES ?= 200
-CASES ?= 550
 torture: $(VENV)/.installed
-	RDC_JAX_KILLS=$(KILLS) RDC_JAX_DAMAGES=$(DAMAGES) RDC_JAX_CASES=$(CASES) \
-	    $(BIN)/python -m pytest tests/torture
+	@echo "the same kills, damages and cases again: make torture SEED=$(SEED)"
+	RDC_JAX_TORTURE_SEED=$(SEED) RDC_JAX_KILLS=$(KILLS) RDC_JAX_DAMAGES=$(DAMAGES) \
+	    RDC_JAX_CASES=$(CASES) $(PYTEST) tests/torture --hypothesis-profile=nightly
 
 demo: $(VENV)/.installed
 	$(BIN)/python run_eval.py --workdir=$(WORKDIR)
@@ -57,4 +88,4 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/transforms.py
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .cache build *.egg-info .pytest_cache .mypy_cache .ruff_cache

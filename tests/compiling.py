@@ -1,10 +1,56 @@
-"""Tests that ask what is computed, not how fast, need not wait for the compiler."""
+"""How the tests compile: in little time, and once for all processes and runs.
+
+What is compiled is kept in ``.cache/jax``, in a folder for each jax, processor and set
+of flags. Tests ask what is computed, not how fast, so most compile with few
+optimisations; those of exactness take the fixture ``optimised``. jax keeps the two
+apart in the folder, but not within a process: see ``fully``.
+"""
 
 import contextlib
+import hashlib
+import os
+import pathlib
+import platform
+import shutil
+import uuid
 from collections.abc import Iterator
+from importlib import metadata
+
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_DEVICES = "--xla_force_host_platform_device_count"
+_MOST_BYTES = 2 << 30
 
 # For processes that a test starts.
 ENVIRONMENT = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+
+
+def _processor() -> str:
+    """What decides which instructions a program may be compiled to."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return "".join(sorted({x for x in lines if x.startswith(("model name", "flags"))}))
+
+
+def xla_flags(devices: int) -> str:
+    """XLA_FLAGS as they were given, with so many fake devices."""
+    given = os.environ.get("XLA_FLAGS", "").split()
+    others = [flag for flag in given if not flag.startswith(_DEVICES)]
+    return " ".join([*others, f"{_DEVICES}={devices}"])
+
+
+def folder() -> str:
+    """Where all that is compiled is kept: of this jax, processor and flags only."""
+    jax, jaxlib = (metadata.version(name) for name in ("jax", "jaxlib"))
+    known = "\n".join([jaxlib, _processor(), platform.machine(), xla_flags(0)])
+    name = f"{jax}-{hashlib.sha256(known.encode()).hexdigest()[:12]}"
+    return str(_ROOT / ".cache" / "jax" / name)
+
+
+def environment(devices: int = 1) -> dict[str, str]:
+    """Variables of a program that a test starts."""
+    return {**os.environ, "XLA_FLAGS": xla_flags(devices), **kept_in(folder())}
 
 
 def kept_in(folder: str) -> dict[str, str]:
@@ -16,24 +62,48 @@ def kept_in(folder: str) -> dict[str, str]:
     }
 
 
-@contextlib.contextmanager
-def quickly(folder: str | None = None) -> Iterator[None]:
-    """Compile with few optimisations, which takes half the time.
+def set_up() -> None:
+    """Settings of all tests of this process, before the first of them."""
+    import jax  # Here, since XLA_FLAGS come before it.
 
-    Args:
-      folder: Where to keep all that is compiled, for this process and others.
+    share_safely()
+    jax.config.update("jax_compilation_cache_dir", folder())
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
+def share_safely() -> None:
+    """Let several processes write to the folder, also such as are killed meanwhile.
+
+    jax writes in place; others, and later runs, would read what is there of an entry.
     """
-    import jax  # Here, since the settings of all tests come before it.
+    from jax._src import lru_cache
 
-    settings: dict[str, object] = {"jax_disable_most_optimizations": True}
-    if folder:
-        settings["jax_compilation_cache_dir"] = folder
-        settings["jax_persistent_cache_min_compile_time_secs"] = 0
-    before = {name: jax.config.values[name] for name in settings}
-    for name, value in settings.items():
-        jax.config.update(name, value)
+    def put(self, key: str, value: bytes) -> None:
+        path = pathlib.Path(str(self.path)) / f"{key}-cache"
+        if not path.exists():
+            part = path.parent / f"{uuid.uuid4().hex}.part"
+            part.write_bytes(value)
+            part.replace(path)
+
+    lru_cache.LRUCache.put = put
+
+
+def clear_if_large() -> None:
+    """Begin anew when years of changes have filled the folder."""
+    path = _ROOT / ".cache" / "jax"
+    if sum(x.stat().st_size for x in path.rglob("*") if x.is_file()) > _MOST_BYTES:
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def fully() -> Iterator[None]:
+    """Compile as for users; nothing is reused that this process compiled quickly."""
+    import jax
+
+    jax.clear_caches()
+    jax.config.update("jax_disable_most_optimizations", False)
     try:
         yield
     finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
+        jax.config.update("jax_disable_most_optimizations", True)

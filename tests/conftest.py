@@ -1,4 +1,4 @@
-"""Settings that every test shares: 8 fake CPU devices, and the optional real data."""
+"""What every test shares: fake devices, compiling, cases, the optional real data."""
 
 import contextlib
 import os
@@ -6,14 +6,43 @@ import pathlib
 
 import browser
 import compiling
+import hypothesis
 import pytest
-
-# Must be set before jax starts its backend; tests of sharding need several devices.
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-_FLAG = "--xla_force_host_platform_device_count=8"
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAG}".strip()
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Must be set before jax starts its backend. Two fake devices will do for most tests of
+# sharding; those marked devices8 run in a process of their own (test_devices.py).
+DEVICES = int(os.environ.get("RDC_JAX_TEST_DEVICES", "2"))
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["XLA_FLAGS"] = compiling.xla_flags(DEVICES)
+compiling.set_up()
+
+# `ci` draws the same cases every time; `nightly` draws new ones, and keeps what fails.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    "nightly",
+    deadline=None,
+    max_examples=1000,
+    print_blob=True,
+    database=DirectoryBasedExampleDatabase(_ROOT / ".hypothesis" / "examples"),
+)
+hypothesis.settings.load_profile("ci")
+
+
+def pytest_configure(config):
+    """Before the workers start."""
+    if not hasattr(config, "workerinput"):
+        compiling.clear_if_large()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave tests of eight devices to the process that has as many."""
+    if DEVICES < 8:
+        away = [item for item in items if item.get_closest_marker("devices8")]
+        items[:] = [item for item in items if not item.get_closest_marker("devices8")]
+        config.hook.pytest_deselected(items=away)
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +54,22 @@ def shared_dir() -> pathlib.Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def compiled_dir():
+    """Where what is compiled is kept, for processes that a test starts."""
+    return compiling.folder()
+
+
+@pytest.fixture(scope="module")
+def optimised():
+    """For tests of exactness: oracles, parity with other libraries, accuracy."""
+    with compiling.fully():
+        yield
+
+
 @pytest.fixture(scope="module")
 def compiled_quickly():
-    """For tests of structure: shapes, masks, transformations."""
-    with compiling.quickly():
-        yield
+    """For tests of structure, in folders whose tests are otherwise of exactness."""
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,7 @@ for out in jax.jit(mapped)(x):
 
 def test_as_many_devices_as_threads_do_not_wait_for_ever():
     environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "2", "NPROC": "2"}
-    environment.pop("XLA_FLAGS", None)  # Of these tests: eight devices.
+    environment.pop("XLA_FLAGS", None)  # Of these tests: fake devices.
     subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, check=True, timeout=300
     )

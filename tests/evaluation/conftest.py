@@ -1,18 +1,9 @@
-import compiling
 import pytest
 from evaluation import worlds
 from training import tiny
 
 from configs import eval as eval_config
 from rdc_jax.models import backbone
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_dir(tmp_path_factory):
-    """Programs compiled once for all tests here, and for the processes they start."""
-    folder = str(tmp_path_factory.mktemp("compiled"))
-    with compiling.quickly(folder):
-        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+    import compiling
     from training import tiny
 
     from rdc_jax.models import backbone
 
+    compiling.share_safely()
     backbone.create = tiny.create
     runpy.run_path(str(ROOT / "run_eval.py"), run_name="__main__")

@@ -12,6 +12,7 @@ from rdc_jax.evaluation.feature_pass import FeaturePass
 from rdc_jax.runtime.errors import UserError
 
 EPISODES = 23
+EIGHT = pytest.param(8, marks=pytest.mark.devices8)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_methods_are_right_more_often_than_chance_but_not_always(world, whole):
     assert (right_m < 0.99).all()
 
 
-@pytest.mark.parametrize("devices", [1, 8])
+@pytest.mark.parametrize("devices", [1, 2, EIGHT])
 @pytest.mark.parametrize("chunk", [1, 7, EPISODES])
 def test_chunks_and_devices_change_no_prediction(world, whole, chunk, devices):
     engine = Engine(chunk=chunk, devices=jax.devices()[:devices])

@@ -1,4 +1,4 @@
-"""Whole evaluations in this process, on 8 fake devices."""
+"""Whole evaluations in this process, on two fake devices."""
 
 import json
 import logging

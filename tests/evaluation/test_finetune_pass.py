@@ -77,7 +77,14 @@ def test_counts_are_those_of_one_task_by_itself(images, variables, whole):
 
 @pytest.mark.parametrize(
     ("devices", "chunk", "loop"),
-    [(8, 0, "python"), (1, 7, "python"), (1, EPISODES, "compiled"), (8, 8, "compiled")],
+    [
+        (2, 0, "python"),
+        (1, 7, "python"),
+        (1, EPISODES, "compiled"),
+        (2, 2, "compiled"),
+        pytest.param(8, 0, "python", marks=pytest.mark.devices8),
+        pytest.param(8, 8, "compiled", marks=pytest.mark.devices8),
+    ],
 )
 def test_chunks_devices_and_loops_change_no_prediction(
     images, variables, whole, devices, chunk, loop

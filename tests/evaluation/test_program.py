@@ -1,6 +1,5 @@
 """The program in processes of its own: kills, several processes, mistakes."""
 
-import os
 import pathlib
 import signal
 import socket
@@ -19,7 +18,7 @@ FILES = ("ledger.jsonl", "results.json", "table.md")
 
 
 @pytest.fixture(scope="module")
-def start(flags, compiled_dir):
+def start(flags):
     """Start the program with some flags; what is left of it is killed at the end."""
     started = []
 
@@ -27,14 +26,9 @@ def start(flags, compiled_dir):
         command = [sys.executable, str(PROGRAM), f"--workdir={workdir}"]
         command += [f"--config={ROOT}/configs/eval.py:test"]
         command += [f"--config.{name}={value}" for name, value in flags.items()]
-        environment = {
-            **os.environ,
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-            **compiling.kept_in(compiled_dir),
-        }
         process = subprocess.Popen(
             [*command, *extra],
-            env=environment,
+            env=compiling.environment(devices),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

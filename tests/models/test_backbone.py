@@ -10,6 +10,8 @@ from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.models.heads import Classifier
 from rdc_jax.runtime.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 def test_features_equal_torchs_on_real_images(shared_dir):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")

@@ -9,6 +9,8 @@ from jax import lax
 from rdc_jax.models.conv import conv
 from rdc_jax.models.pool import max_pool
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 # (batch, side, inputs, outputs, kernel, stride): the network's layers, and odd sizes.
 LAYERS = [
     (3, 20, 3, 8, 7, 2),

@@ -7,6 +7,8 @@ import pytest
 
 from rdc_jax.models.norm import BatchNorm
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 X = 3 + 2 * jax.random.normal(jax.random.key(0), (4, 5, 5, 3))
 VARIABLES = {
     "params": {"scale": jnp.full(3, 1.5), "bias": jnp.full(3, -1.0)},

@@ -13,6 +13,8 @@ from rdc_jax.models.heads import Classifier
 from rdc_jax.models.resnet import BasicBlock, ResNet
 from rdc_jax.runtime.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 # Each takes long to compile; what the programs use is always tested.
 CONVS = [*(pytest.param(c, marks=pytest.mark.slow) for c in ("xla", "matmul")), "auto"]
 

@@ -7,6 +7,8 @@ import pytest
 
 from rdc_jax.models import conv_winograd
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 def naive(x_bhwi, kernel_kkio):
     """The definition: stride 1, padding 1, in float64."""

@@ -1,6 +1,5 @@
 import resource
 
-import compiling
 import jaxtyping
 import pytest
 from evaluation import worlds
@@ -18,12 +17,6 @@ def no_type_checks():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
-
-
-@pytest.fixture(scope="session")
-def compiled_dir(tmp_path_factory):
-    """Compiled programs, shared by all processes that the tests here start."""
-    return str(tmp_path_factory.mktemp("compiled"))
 
 
 @pytest.fixture(scope="session")
@@ -84,15 +77,14 @@ def programs(photos, checkpoint, compiled_dir, tmp_path_factory):
 
 
 @pytest.fixture
-def config(programs, compiled_dir, monkeypatch):
+def config(programs, monkeypatch):
     """The evaluation with RDC-FT, for this process."""
     monkeypatch.setattr(backbone, "create", tiny.create)
     config = eval_config.get_config("test")
     flags = {k.removeprefix("config."): v for k, v in programs["rdc_ft"].flags.items()}
     del flags["config"]
     config.update_from_flattened_dict(flags)
-    with compiling.quickly(compiled_dir):
-        yield config
+    return config
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -101,6 +93,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("torture")
         for name, number in sorted(effort.tally.items()):
             terminalreporter.write_line(f"{number:,} {name}")
+        terminalreporter.write_line(f"the same again: make torture SEED={effort.SEED}")
         # Not RUSAGE_CHILDREN: a process that is started counts this one's memory.
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for peak, name in ((own, "tests"), (effort.programs_peak, "programs")):

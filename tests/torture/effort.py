@@ -1,6 +1,6 @@
 """How much torture: small numbers by default, more from the environment.
 
-``make torture`` sets them. All choices follow from the seed.
+``make torture`` sets them. All choices follow from the seed, which it draws anew.
 """
 
 import collections

@@ -1,4 +1,7 @@
-"""How cases are drawn: many or few, always the same ones for a seed."""
+"""How cases are drawn: many or few, always the same ones for a seed.
+
+A profile of Hypothesis that keeps failing cases has them tried first.
+"""
 
 import functools
 
@@ -17,7 +20,6 @@ def fuzz(*args, **kwargs):
         @hypothesis.settings(
             max_examples=effort.CASES,
             deadline=None,
-            database=None,
             suppress_health_check=list(hypothesis.HealthCheck),
         )
         @hypothesis.given(*args, **kwargs)

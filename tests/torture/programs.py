@@ -106,11 +106,7 @@ class Program:
 
 def environment(compiled_dir):
     """Variables of the programs: one device, and what is compiled is kept."""
-    return {
-        **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=1",
-        **compiling.kept_in(compiled_dir),
-    }
+    return compiling.environment() | compiling.kept_in(compiled_dir)
 
 
 @contextlib.contextmanager

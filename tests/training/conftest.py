@@ -1,7 +1,6 @@
 import importlib.util
 import pathlib
 
-import compiling
 import pytest
 from training import tiny
 
@@ -17,14 +16,6 @@ def _get_config():
 
 
 get_config = _get_config()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_dir(tmp_path_factory):
-    """Programs compiled once for all tests here, and for the processes they start."""
-    folder = str(tmp_path_factory.mktemp("compiled"))
-    with compiling.quickly(folder):
-        yield folder
 
 
 @pytest.fixture(scope="session")

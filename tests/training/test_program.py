@@ -1,6 +1,5 @@
 """The program in processes of its own: kills, signals, several processes, mistakes."""
 
-import os
 import pathlib
 import signal
 import socket
@@ -22,7 +21,7 @@ ROOT = PROGRAM.parents[2]
 
 
 @pytest.fixture(scope="module")
-def start(images_dir, tmp_path_factory, compiled_dir):
+def start(images_dir, tmp_path_factory):
     """Start the program with some flags; what is left of it is killed at the end."""
     cache_dir, started = tmp_path_factory.mktemp("cache"), []
 
@@ -46,14 +45,9 @@ def start(images_dir, tmp_path_factory, compiled_dir):
         }
         command = [sys.executable, str(PROGRAM)]
         command += [f"--{name}={value}" for name, value in flags.items()]
-        environment = {
-            **os.environ,
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-            **compiling.kept_in(compiled_dir),
-        }
         process = subprocess.Popen(
             [*command, *extra],
-            env=environment,
+            env=compiling.environment(devices),
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,

@@ -40,10 +40,11 @@ def _steps(number, *, devices=1, average=False, optimiser=None):
     return state, step
 
 
-def test_eight_devices_equal_one():
-    one, eight = _steps(2)[0], _steps(2, devices=8)[0]
-    assert len(eight.step.sharding.device_set) == 8
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5), one, eight)
+@pytest.mark.parametrize("number", [2, pytest.param(8, marks=pytest.mark.devices8)])
+def test_several_devices_equal_one(number):
+    one, several = _steps(2)[0], _steps(2, devices=number)[0]
+    assert len(several.step.sharding.device_set) == number
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5), one, several)
 
 
 def test_the_step_compiles_once():
