@@ -86,6 +86,10 @@ class Dataset:
             return range(self.classes)
         return range(self.classes)[_BY_INDEX[split]]
 
+    def in_tfds(self) -> "Dataset":
+        """The data set as TFDS has it."""
+        return dataclasses.replace(self, images=self.tfds_images or self.images)
+
     def expected(self, class_name: str) -> int | None:
         """Images that a class should have, where that is known."""
         if isinstance(self.per_class, int) or self.per_class is None:

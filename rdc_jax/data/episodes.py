@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Int32, Int64, Integer
 from scipy import special
 
-from rdc_jax.data import draws
+from rdc_jax.data import philox
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 
@@ -110,7 +110,7 @@ class EpisodeSampler:
             raise UserError(f"episode {numbers.min()}: episodes are numbered from 0")
         uniform = self._uniforms(numbers)
         num_classes = np.full(len(numbers), len(self.classes))
-        chosen_ec = draws.without_replacement(uniform.classes, num_classes)
+        chosen_ec = philox.without_replacement(uniform.classes, num_classes)
         counts_ec = self._query_counts(uniform.counts, chosen_ec)
         images_ecm = self._pick(uniform.images, chosen_ec, spec.shot + counts_ec)
         support_ecs, spare_ecm = np.split(images_ecm, [spec.shot], axis=2)
@@ -130,7 +130,7 @@ class EpisodeSampler:
         queries = spec.query if spec.dirichlet is None else spec.query_size
         depth = spec.shot + queries  # images of one class, at most
         widths = (spec.way, spec.way * depth, spec.query_size, spec.way)
-        uniform = draws.uniforms(self._key, numbers, sum(widths))
+        uniform = philox.uniforms(self._key, numbers, sum(widths))
         parts = _Uniforms(*np.split(uniform, np.cumsum(widths)[:-1], axis=1))
         images_ecm = parts.images.reshape(len(numbers), spec.way, depth)
         return parts._replace(images=images_ecm)
@@ -146,14 +146,14 @@ class EpisodeSampler:
         # sampling would take any number.
         weight_ec = special.gammaincinv(self.spec.dirichlet, uniform_ec)
         room_ec = self._size[chosen_ec] - self.spec.shot
-        return draws.proportional_counts(weight_ec, room_ec, self.spec.query_size)
+        return philox.proportional_counts(weight_ec, room_ec, self.spec.query_size)
 
     def _pick(
         self, uniform_ecm: np.ndarray, chosen_ec: np.ndarray, needed_ec: np.ndarray
     ) -> Int32[np.ndarray, "e c m"]:
         """Different random images of each chosen class, as many as are needed of it."""
         depth = int(needed_ec.max(initial=self.spec.shot))
-        places_rm = draws.without_replacement(
+        places_rm = philox.without_replacement(
             uniform_ecm[:, :, :depth].reshape(chosen_ec.size, depth),
             self._size[chosen_ec].reshape(-1),
             needed_ec.reshape(-1),

@@ -10,8 +10,8 @@ from data.pictures import make_empty_files
 
 from rdc_jax.data.datasets import DATASETS, likely
 from rdc_jax.data.folder import open_folder
-from rdc_jax.data.opening import open_source
-from rdc_jax.data.protocol import select
+from rdc_jax.data.open import open_source
+from rdc_jax.data.paper_splits import select
 from rdc_jax.runtime.errors import UserError
 
 _SIZES = {  # classes in train, val and test; no train means a target domain

@@ -5,6 +5,7 @@ round or rods, and how they take the stain. Their places, number, directions, th
 stain's colour and strength, focus and illumination vary from image to image.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 
@@ -14,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from rdc_jax.data.synthetic.canvas import (
+    Domain,
     Field,
     Picture,
     Value,
@@ -26,8 +28,7 @@ from rdc_jax.data.synthetic.canvas import (
     noise,
     turn,
 )
-from rdc_jax.data.synthetic.domain import Domain, all_in_test
-from rdc_jax.data.synthetic.draws import Seed, fork, uniform, uniforms
+from rdc_jax.data.synthetic.hash_rng import Seed, fork, uniform, uniforms
 
 SIZES = ("small", "large")
 FORMS = ("round", "rod-like")
@@ -35,33 +36,29 @@ STAINS = ("solid", "ringed", "nucleated", "grainy")
 LATTICE = 4  # cells along an edge, where all are present and of the smaller kind
 
 
-def _solid(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return cover(radius - 0.8, edge)
-
-
-def _ringed(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return cover(jnp.abs(radius - 0.75) - 0.12, edge) + 0.12 * cover(radius - 0.8, edge)
-
-
-def _nucleated(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return 0.35 * cover(radius - 0.95, edge) + 0.65 * cover(radius - 0.38, edge)
-
-
-def _grainy(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return cover(radius - 0.85, edge) * jnp.clip(0.45 + 0.45 * fuzz, 0.0, 1.0)
+Stain = Callable[[Field, Field, Value], Field]
+_DOSES: tuple[Stain, ...] = (  # from the radius, noise and the width of an edge
+    lambda r, _, edge: cover(r - 0.8, edge),
+    lambda r, _, edge: (
+        cover(jnp.abs(r - 0.75) - 0.12, edge) + 0.12 * cover(r - 0.8, edge)
+    ),
+    lambda r, _, edge: 0.35 * cover(r - 0.95, edge) + 0.65 * cover(r - 0.38, edge),
+    lambda r, fuzz, edge: (
+        cover(r - 0.85, edge) * jnp.clip(0.45 + 0.45 * fuzz, 0.0, 1.0)
+    ),
+)
 
 
 def paint(seed: Seed, label: Int[Array, ""], size: int) -> Picture:
     """Paint one field of view with cells of kind ``label``."""
     field, grains, slide, camera = fork(seed, 4)
-    stains = (_solid, _ringed, _nucleated, _grainy)
-    forms = len(FORMS) * len(stains)
-    large, rods = label // forms, label // len(stains) % len(FORMS)
-    stain = label % len(stains)
+    forms = len(FORMS) * len(STAINS)
+    large, rods = label // forms, label // len(STAINS) % len(FORMS)
+    stain = label % len(STAINS)
     radius, tone, zoom = _cells(field, large, rods, size)
     edge = 3.5 * zoom * LATTICE / size
     fuzz = noise(grains, size, 32)
-    dose = jax.lax.switch(stain, stains, radius, fuzz, edge)
+    dose = jax.lax.switch(stain, _DOSES, radius, fuzz, edge)
     return expose(camera, _slide(slide, stain, dose * tone), grain=0.02)
 
 
@@ -134,6 +131,4 @@ def _slide(seed: Seed, stain: Int[Array, ""], dose: Field) -> Picture:
 
 
 KINDS = tuple(" ".join(traits) for traits in product(SIZES, FORMS, STAINS))
-BLOBS = Domain(
-    name="blobs", class_names=KINDS, splits=all_in_test(len(KINDS)), paint=paint
-)
+BLOBS = Domain(KINDS, paint)

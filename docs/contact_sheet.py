@@ -2,9 +2,9 @@
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
-
 from rdc_jax.data.synthetic.render import DOMAINS
-from rdc_jax.data.synthetic.source import open_synthetic
+
+from rdc_jax.data.synthetic.images import open_synthetic
 
 _GAP = 2
 _TITLE = 26
