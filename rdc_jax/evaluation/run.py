@@ -190,7 +190,7 @@ class _Run:
             self._show(self.ledger, stage, group, work)
             self.ledger.append(stage, block.counts)
             right_e = self.ledger.counts(stage)[:, shown]
-            progress.advance(
+            progress.add(
                 stage,
                 len(block.counts),
                 clock.lap(),

@@ -1,0 +1,37 @@
+"""Pages that are one file of HTML: templates of Jinja2, which is an extra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdc_jax.runtime.errors import UserError
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def template(package: str, name: str) -> jinja2.Template:
+    """Load a template from a package's folder ``templates``.
+
+    What is put into it is escaped, and a name that it is not given is an error.
+
+    Args:
+      package: As it is imported, ``rdc_jax.reporting``.
+      name: Of the file.
+
+    Raises:
+      UserError: Jinja2 is not installed.
+    """
+    try:
+        import jinja2  # Only here: the rest of the package runs without it.
+    except ModuleNotFoundError as error:
+        message = "the page needs jinja2: pip install 'rdc-jax[report]'"
+        raise UserError(message) from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(name)
