@@ -89,7 +89,7 @@ def test_unreadable_images_can_be_left_out_without_decoding_again(tmp_path, capl
     assert set(range(100)) - set(pixels.rows) == {3, 40}
     np.testing.assert_array_equal(pixels.labels, source.labels[pixels.rows])
     for place in (2, 3, 39, 97):
-        expected = _resized(source.image(pixels.rows[place]), 12)
+        expected = _resized(source.image(int(pixels.rows[place])), 12)
         np.testing.assert_array_equal(pixels.images[place], expected)
 
 
