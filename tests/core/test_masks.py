@@ -35,21 +35,23 @@ def padded_rdc(episode, params, *, extra_s, extra_q, value, num_classes=5):
 @pytest.mark.parametrize("subspace", KERNELS)
 @pytest.mark.parametrize("value", [0.0, 7.0, np.nan])
 def test_padding_is_inert(subspace, value):
-    episode = make_episode(shot=2, query=4, d=40)
-    s, q = len(episode[0]), len(episode[2])
-    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
-    plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
-    padded = padded_rdc(episode, params, extra_s=3, extra_q=6, value=value)
-    real = np.r_[:s, s + 3 : s + 3 + q]
-    pairs = np.ix_(real, real)
-    # The row kernels differ by little from a constant matrix, on which rounding shows.
-    atol = 1e-5 if subspace in ("tanh", "none") else 1e-4
-    np.testing.assert_array_equal(padded.neighbours[pairs], plain.neighbours)
-    np.testing.assert_allclose(padded.distances[pairs], plain.distances, atol=atol)
-    np.testing.assert_allclose(padded.original[pairs], plain.original, atol=1e-5)
-    np.testing.assert_allclose(
-        padded.class_distances[:q], plain.class_distances, atol=atol
-    )
+    # Of five tight classes, four directions hold the centres; the fifth would lie in
+    # the noise, where float32 tells neither directions nor near neighbours apart.
+    params = RDCParams(k=5, k2=3, dim=4, subspace=subspace)
+    for seed in range(5):
+        episode = make_episode(shot=2, query=4, d=40, seed=seed)
+        s, q = len(episode[0]), len(episode[2])
+        plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
+        padded = padded_rdc(episode, params, extra_s=3, extra_q=6, value=value)
+        real = np.r_[:s, s + 3 : s + 3 + q]
+        pairs = np.ix_(real, real)
+        np.testing.assert_array_equal(padded.neighbours[pairs], plain.neighbours)
+        for got, want in (
+            (padded.distances[pairs], plain.distances),
+            (padded.original[pairs], plain.original),
+            (padded.class_distances[:q], plain.class_distances),
+        ):
+            np.testing.assert_allclose(got, want, atol=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
