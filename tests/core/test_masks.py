@@ -72,7 +72,7 @@ def test_padding_is_inert_in_neighbourhoods_larger_than_the_task(params):
     real = np.r_[:2, 3:7]
     pairs = np.ix_(real, real)
     np.testing.assert_array_equal(padded.neighbours[pairs], plain.neighbours)
-    np.testing.assert_allclose(padded.distances[pairs], plain.distances, atol=1e-5)
+    np.testing.assert_allclose(padded.distances[pairs], plain.distances, atol=1e-6)
     assert padded.neighbours.sum() == plain.neighbours.sum()
 
 
@@ -82,7 +82,7 @@ def test_padding_is_inert_where_zhongs_row_maximum_could_see_it():
     plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
     padded = padded_rdc(episode, params, extra_s=0, extra_q=9, value=0.0)
     n = len(plain.distances)
-    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=1e-5)
+    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=1e-6)
 
 
 def test_padding_is_inert_in_the_iterated_subspace():
@@ -91,7 +91,8 @@ def test_padding_is_inert_in_the_iterated_subspace():
     plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
     padded = padded_rdc(episode, params, extra_s=0, extra_q=12, value=1.0)
     n = len(plain.distances)
-    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=2e-5)
+    # To the residual at which the iteration stops.
+    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=1e-5)
 
 
 def test_episodes_of_different_way_share_one_compiled_function():
@@ -111,7 +112,7 @@ def test_episodes_of_different_way_share_one_compiled_function():
         )
         alone = rdc_jax.rdc(support, labels, queries, num_classes=way, params=params)
         np.testing.assert_allclose(
-            out.class_distances[:q, :way], alone.class_distances, atol=1e-5
+            out.class_distances[:q, :way], alone.class_distances, atol=1e-6
         )
         assert np.isinf(out.class_distances[:q, way:]).all()
     assert compiled._cache_size() == 1
@@ -129,7 +130,7 @@ def test_rows_that_are_not_finite_are_nobodys_neighbour(bad):
     )
     others = np.delete(np.arange(20), 3)
     np.testing.assert_allclose(
-        out.class_distances[others], without.class_distances, atol=1e-5
+        out.class_distances[others], without.class_distances, atol=1e-6
     )
     assert np.isnan(out.class_distances[3]).all()
     assert np.isnan(out.distances[13]).all() and not out.neighbours[13].any()
@@ -166,9 +167,9 @@ def test_npc_ignores_padding():
 def test_permuting_queries_permutes_the_output(subspace):
     support, labels, query = make_episode(shot=2, query=5, d=40)
     order = np.random.default_rng(1).permutation(len(query))
-    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
+    params = RDCParams(k=5, k2=3, dim=4, subspace=subspace)
     plain = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
     mixed = rdc_jax.rdc(support, labels, query[order], num_classes=5, params=params)
     np.testing.assert_allclose(
-        mixed.class_distances, plain.class_distances[order], atol=1e-5
+        mixed.class_distances, plain.class_distances[order], atol=1e-6
     )
