@@ -156,7 +156,8 @@ def calibrated_distances(
     Args:
       features: Rows to compare; those that ``support_labels`` belongs to come first.
       params: See ``RDCParams``.
-      support_labels: Classes of the first s rows; ``None``: nothing is labelled.
+      support_labels: Classes of the first s rows; negative ones belong to no class.
+        ``None``: nothing is labelled.
       mask: False on rows that are padding.
 
     Returns:
@@ -205,11 +206,18 @@ def original_distances(
     return mask_pairs(original_nn, rows, float_dtype(features))
 
 
-def _same_class(labels_s: Int[ArrayLike, " s"], rows: Rows) -> Bool[Array, "s s"]:
+def _same_class(
+    labels_s: Int[ArrayLike, " s"], rows: Rows, num_classes: int | None = None
+) -> Bool[Array, "s s"]:
+    """Supports of one class; with a label out of range, each by itself."""
     labels_s = jnp.asarray(labels_s)
+    known_s = labels_s >= 0
+    if num_classes is not None:
+        known_s &= labels_s < num_classes
     valid_s = rows.valid[: labels_s.shape[0]]
-    valid_ss = valid_s[:, None] & valid_s[None, :]
-    return (labels_s[:, None] == labels_s[None, :]) & valid_ss
+    alone_ss = jnp.eye(labels_s.shape[0], dtype=bool)
+    same_ss = (labels_s[:, None] == labels_s[None, :]) & known_s[:, None]
+    return (same_ss | alone_ss) & valid_s[:, None] & valid_s[None, :]
 
 
 def rdc(
@@ -255,7 +263,7 @@ def rdc(
     check_episode(support, support_labels, query, num_classes)
     dtype = float_dtype(query)
     rows = task_rows(support, query, support_mask, query_mask)
-    same_class_ss = _same_class(support_labels, rows)
+    same_class_ss = _same_class(support_labels, rows, num_classes)
 
     feat_nd = l2_normalize(rows.feat)
     equal_nn = equal_rows(feat_nd)

@@ -140,3 +140,24 @@ def test_labels_out_of_range_belong_to_no_class():
     support, _, query = make_episode()
     stray = rdc_jax.rdc(support, jnp.full(5, 9), query, num_classes=5)
     assert np.isinf(stray.class_distances).all()
+
+
+def test_supports_of_no_class_are_of_one_class_with_nobody():
+    support, _, query = make_episode(shot=2)
+    x, params = np.concatenate([support, query]), READINGS["default"]
+
+    def distances(first, second):
+        labels = jnp.arange(10) // 2
+        labels = labels.at[jnp.array([2, 6])].set(jnp.array([first, second]))
+        out = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
+        one_space = rdc_jax.calibrated_distances(x, params, support_labels=labels)
+        return out.distances, one_space
+
+    combined, one_space = distances(-1, 77)
+    np.testing.assert_array_equal(distances(-1, -1)[0], combined)
+    np.testing.assert_array_equal(distances(77, 77)[0], combined)
+    # Without a number of classes, any label from 0 on is a class.
+    np.testing.assert_array_equal(distances(-1, -1)[1], one_space)
+    assert np.abs(distances(77, 77)[1] - one_space).max() > 1e-3
+    want = oracle.rdc(support, [0, 0, -1, 1, 2, 2, 77, 3, 4, 4], query, 5, params)
+    np.testing.assert_allclose(combined, want[1], atol=1e-6)
