@@ -10,7 +10,7 @@ from rdc_jax.core.jaccard import encode, jaccard_distances, query_expansion
 from rdc_jax.core.kernel_pca import kernel_pca
 from rdc_jax.core.neighbours import neighbour_sets, rank_positions
 from rdc_jax.core.params import RDCParams
-from rdc_jax.core.prototypes import class_distances, membership
+from rdc_jax.core.prototypes import class_distances, membership, predictions
 from rdc_jax.core.rows import (
     Rows,
     equal_rows,
@@ -30,7 +30,7 @@ class RDCOutput(NamedTuple):
     Pairs with padding are zero (False), pairs with a row that is not finite NaN.
 
     Attributes:
-      class_distances: ``[q, c]``; argmin over c is the prediction.
+      class_distances: ``[q, c]``; the class of the smallest is the prediction.
       distances: ``[n, n]``, D̂_com.
       original: ``[n, n]``, D_o.
       neighbours: ``[n, n]``, R̂ in the original space.
@@ -40,6 +40,11 @@ class RDCOutput(NamedTuple):
     distances: Float[Array, "n n"]
     original: Float[Array, "n n"]
     neighbours: Bool[Array, "n n"]
+
+    @property
+    def predictions(self) -> Int[Array, "..."]:
+        """``[q]``, the nearest class; -1 for queries that are not finite."""
+        return predictions(self.class_distances)
 
 
 class Space(NamedTuple):
@@ -244,7 +249,7 @@ def rdc(
       >>> images = centres[:, None] + noise
       >>> support, query = images[:, 0], images[:, 1:].reshape(75, 256)
       >>> out = rdc_jax.rdc(support, jnp.arange(5), query, num_classes=5)
-      >>> bool((out.class_distances.argmin(1) == jnp.repeat(jnp.arange(5), 15)).all())
+      >>> bool((out.predictions == jnp.repeat(jnp.arange(5), 15)).all())
       True
 
     Args:

@@ -7,6 +7,7 @@ from core.episodes import make_episode
 
 import rdc_jax
 from rdc_jax import RDCParams
+from rdc_jax.core.prototypes import predictions
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -173,3 +174,30 @@ def test_permuting_queries_permutes_the_output(subspace):
     np.testing.assert_allclose(
         mixed.class_distances, plain.class_distances[order], atol=1e-6
     )
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_query_that_is_not_finite_is_answered_by_no_class(bad):
+    support, labels, query = make_episode()
+    query[3, 5] = bad
+    out = rdc_jax.rdc(support, labels, query, num_classes=5)
+    votes = rdc_jax.npc(support, labels, query, num_classes=5)
+    for got, dist in (
+        (out.predictions, out.class_distances),
+        (predictions(votes), votes),
+    ):
+        assert got.dtype == np.int32 and got[3] == -1
+        others = np.delete(np.arange(15), 3)
+        np.testing.assert_array_equal(got[others], dist[others].argmin(axis=1))
+
+
+def test_a_task_without_supports_predicts_no_class():
+    support, labels, query = make_episode()
+    out = rdc_jax.rdc(support, labels, query, 5, support_mask=np.zeros(5, bool))
+    assert (out.predictions == -1).all()
+
+
+def test_an_empty_class_is_no_prediction_and_hides_no_other():
+    inf = np.inf
+    got = predictions(np.array([[[inf, 2.0], [inf, np.nan]], [[3.0, 3.0], [inf, inf]]]))
+    assert got.tolist() == [[1, -1], [0, -1]]  # of two episodes
