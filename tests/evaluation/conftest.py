@@ -3,7 +3,7 @@ from evaluation import worlds
 from training import tiny
 
 from configs import eval as eval_config
-from rdc_jax.models import backbone
+from rdc_jax.models import model
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def flags(data_dir, checkpoint, tmp_path_factory):
 
 @pytest.fixture
 def config(flags, monkeypatch):
-    monkeypatch.setattr(backbone, "create", tiny.create)
+    monkeypatch.setattr(model, "create", tiny.create)
     config = eval_config.get_config("test")
     config.update(flags)
     return config
