@@ -46,7 +46,6 @@ def test_split_sizes(name):
 @pytest.mark.parametrize("dataset", DATASETS.values(), ids=list(DATASETS))
 def test_what_is_known_is_consistent(dataset):
     assert dataset.origin.startswith("http")
-    assert dataset.licence
     assert dataset.layout
     if dataset.pattern:
         re.compile(dataset.pattern)
