@@ -89,13 +89,15 @@ def find_source(
     if not spec or (kind in ("tfds", "synthetic") and not rest):
         raise UserError(f"data set {spec!r} has no name; give {_SPECS}")
     if kind == "synthetic":
-        opened = functools.partial(open_synthetic, rest)
-        return DatasetHandle(rest, ("all",), lambda split: opened(split=split))
+        return _whole(rest, functools.partial(open_synthetic, rest))
     if kind == "tfds":
         return _tfds(rest, data_dir)
     base = _existing(data_dir)
     if spec.endswith(".json"):
-        return _filelist(spec, base)
+        path = pathlib.Path(spec).expanduser()
+        path = path if path.exists() else base / spec
+        opened = functools.partial(open_filelist, path, data_dir=base)
+        return _whole(path.stem, opened)
     if os.sep in spec or spec.startswith(("~", ".")):
         path = pathlib.Path(spec).expanduser()
         path = path if path.is_dir() or not data_dir else base / spec
@@ -125,14 +127,17 @@ def _existing(data_dir: str | os.PathLike[str] | None) -> pathlib.Path:
     return base
 
 
+def _whole(name: str, opened: Callable[..., ImageSet]) -> DatasetHandle:
+    """A data set in one part, whose ``opened`` knows its splits."""
+    return DatasetHandle(name, ("all",), lambda split: opened(split=split))
+
+
 def _tfds(rest: str, data_dir: str | os.PathLike[str] | None) -> DatasetHandle:
     name, _, tfds_split = rest.partition(":")
+    opened = functools.partial(open_tfds, data_dir=data_dir)
     dataset = DATASETS.get(name.lower())
     if dataset is None:
-        opened = functools.partial(
-            open_tfds, name, data_dir=data_dir, tfds_split=tfds_split or None
-        )
-        return DatasetHandle(name, ("all",), lambda split: opened(split=split))
+        return _whole(name, functools.partial(opened, name, tfds_split=tfds_split))
     if dataset.tfds is None:
         raise UserError(f"TFDS has no {name}; use its files: {dataset.layout}")
     if tfds_split:
@@ -140,30 +145,18 @@ def _tfds(rest: str, data_dir: str | os.PathLike[str] | None) -> DatasetHandle:
             f"tfds:{name} has its splits by the paper's protocol; for TFDS's own, use "
             f"tfds:{dataset.tfds}:{tfds_split}"
         )
-    return DatasetHandle(
-        dataset.name,
-        ("all",),
-        lambda split: take_split(
-            dataset.in_tfds(),
-            open_tfds(
-                str(dataset.tfds),
-                data_dir=data_dir,
-                tfds_split=dataset.tfds_split,
-                split="all",
-                name=dataset.name,
-                keep=dataset.tfds_keep,
-            ),
-            split,
-        ),
-        dataset,
+    everything = functools.partial(
+        opened,
+        dataset.tfds,
+        tfds_split=dataset.tfds_split,
+        split="all",
+        name=dataset.name,
+        keep=dataset.tfds_keep,
     )
-
-
-def _filelist(spec: str, base: pathlib.Path) -> DatasetHandle:
-    path = pathlib.Path(spec).expanduser()
-    path = path if path.exists() else base / spec
-    opened = functools.partial(open_filelist, path, data_dir=base)
-    return DatasetHandle(path.stem, ("all",), lambda split: opened(split=split))
+    handle = _whole(
+        dataset.name, lambda split: take_split(dataset.in_tfds(), everything(), split)
+    )
+    return handle._replace(dataset=dataset)
 
 
 def _known(dataset: Dataset, root: pathlib.Path) -> DatasetHandle:

@@ -21,7 +21,7 @@ def open_tfds(
     dataset: str,
     *,
     data_dir: str | os.PathLike[str] | None = None,
-    tfds_split: str | None = None,
+    tfds_split: str = "",
     split: str = "test",
     name: str | None = None,
     keep: tuple[str, str] | None = None,
@@ -127,7 +127,7 @@ def _prepare_command(dataset: str, data_dir: str | os.PathLike[str] | None) -> s
 
 
 def _open_records(
-    folder: pathlib.Path, dataset: str, tfds_split: str | None, split: str, again: str
+    folder: pathlib.Path, dataset: str, tfds_split: str, split: str, again: str
 ) -> Any:
     """TFDS's random-access data source, with images left encoded."""
     import tensorflow_datasets as tfds

@@ -136,7 +136,9 @@ def test_counts_fill_the_total_within_the_room(seats):
     ],
 )
 def test_only_the_ratio_of_weights_counts(weights, expected):
-    counts = philox.proportional_counts(np.array([weights]), np.full((1, 2), 9), total=8)
+    counts = philox.proportional_counts(
+        np.array([weights]), np.full((1, 2), 9), total=8
+    )
     assert counts[0].tolist() == expected
 
 

@@ -6,7 +6,6 @@ stain's colour and strength, focus and illumination vary from image to image.
 """
 
 from collections.abc import Callable
-from functools import partial
 from itertools import product
 
 import jax
@@ -82,7 +81,14 @@ def _cells(
     jitter_x, jitter_y, spin, bulk, absent, dark = (
         uniform(places, column, row, np.int32(i)) for i in range(6)
     )
-    away = jax.vmap(partial(_cell, x, y, jnp.where(rods > 0, 1.55, 1.07)))(
+    slim = jnp.where(rods > 0, 1.55, 1.07)
+
+    def cell(at_x: Value, at_y: Value, angle: Value, radius: Value) -> Field:
+        """Distance from the centre of one elongated cell, in its radii."""
+        along, across = turn(x - at_x, y - at_y, angle)
+        return length(along / slim, across * slim) / radius
+
+    away = jax.vmap(cell)(
         column + 0.5 + 0.45 * (jitter_x - 0.5) + view.at_x,
         row + 0.5 + 0.45 * (jitter_y - 0.5) + view.at_y,
         view.lie + view.disorder * (spin - 0.5),
@@ -91,20 +97,6 @@ def _cells(
     nearest = away.min(axis=0)
     tones = jnp.where(away == nearest, (0.7 + 0.3 * dark)[:, None, None], 0.0)
     return nearest, tones.max(axis=0), zoom
-
-
-def _cell(
-    x: Field,
-    y: Field,
-    slim: Value,
-    at_x: Value,
-    at_y: Value,
-    angle: Value,
-    radius: Value,
-) -> Field:
-    """Distance from the centre of one elongated cell, in its radii."""
-    along, across = turn(x - at_x, y - at_y, angle)
-    return length(along / slim, across * slim) / radius
 
 
 def _slide(seed: Seed, stain: Int[Array, ""], dose: Field) -> Picture:
