@@ -27,13 +27,10 @@ def open_folder(
     """Open ``folder/<class>/<image>``.
 
     Args:
-      folder: The folder that holds one folder a class.
+      folder: The folder that holds one folder a class; those without images are noted.
       name: The data set's name.
       split: What the set calls its split.
       confine: Links must stay inside this folder; ``folder`` itself by default.
-
-    Returns:
-      The images, with one class for each folder that holds any.
 
     Raises:
       UserError: There is no image in any class.

@@ -31,10 +31,10 @@ _ADVICE = "make room there or choose another cache directory"
 
 
 class Stored(NamedTuple):
-    """An array of the store."""
+    """An array, memory-mapped and read-only, and what its builder noted beside it."""
 
-    array: np.ndarray  # memory-mapped, read-only
-    extra: dict[str, Any]  # what the builder noted beside it
+    array: np.ndarray
+    extra: dict[str, Any]
 
 
 class Writer:
@@ -86,9 +86,6 @@ def cached_array(
       fields: What the array is a function of, JSON-able. An array that was made from
         other fields is built again, never used.
       build: Appends the rows to the writer.
-
-    Returns:
-      The array, memory-mapped and read-only, and the builder's notes.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:

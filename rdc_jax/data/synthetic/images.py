@@ -110,13 +110,7 @@ def render_block(
 
     Blocks are always whole. So each image is computed by the same program in the same
     row of a batch, and its bits do not depend on which images are asked for.
-
-    Args:
-      name: The domain.
-      size: Edge of the images in pixels.
-      seed: Seed of the family, below 2³².
-      label: Class in the domain, over all splits.
-      block: Number of the block.
+    ``label`` counts the classes of all splits.
     """
     try:
         # Even beside an accelerator: the same pixels, and device memory stays free.
