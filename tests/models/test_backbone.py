@@ -13,6 +13,7 @@ from rdc_jax.models.heads import Classifier
 pytestmark = pytest.mark.usefixtures("optimised")
 
 
+@pytest.mark.slow
 def test_features_equal_torchs_on_real_images(shared_dir):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
     from models.torch_reference import Classifier as Network
