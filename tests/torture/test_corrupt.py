@@ -14,7 +14,6 @@ from torture.kinds import KINDS
 
 from rdc_jax.errors import UserError
 
-
 _FAST = "ledger"  # One kind of file in every run of the tests; all in CI.
 
 
