@@ -9,8 +9,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.params import RDCParams
-from rdc_jax.errors import UserError
 from rdc_jax.predict.batches import bucket, content_order, even_batches, pad_rows
+from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.threads import one_lapack_thread
 
 # Padded up to here a task costs next to nothing more, and its subspace is found by

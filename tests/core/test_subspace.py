@@ -71,6 +71,7 @@ def test_as_many_dimensions_as_features_is_a_rotation():
     np.testing.assert_allclose(got @ got.T, centred @ centred.T, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_real_features_within_1e_4_of_the_full_decomposition(shared_dir):
     for name in ("cub", "isic"):
         x = real_features(shared_dir, name)

@@ -14,6 +14,7 @@ from rdc_jax.runtime.errors import UserError
 pytestmark = pytest.mark.usefixtures("optimised")
 
 
+@pytest.mark.slow
 def test_features_equal_torchs_on_real_images(shared_dir):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
     from models.torch_reference import Classifier as Network

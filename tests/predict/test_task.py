@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 from evaluation import worlds
-from rdc_jax.errors import UserError
 
 import rdc_jax
 from rdc_jax.predict import task
 from rdc_jax.predict.task import Support, calibrated
+from rdc_jax.runtime.errors import UserError
 
 PARAMS = worlds.PARAMS
 
