@@ -76,12 +76,13 @@ def folder(tmp_path):
 def _decode_while(folder, cache_dir, change):
     """Decode a folder in which something happens after the first image was read."""
     source = open_source(str(folder))
-    changed = []
+    seen = []
 
     def read_and_change(i):
         picture = source.read(i)
-        if not changed:
-            changed.append(change())
+        if not seen:
+            seen.append(i)
+            change()
         return picture
 
     changing = dataclasses.replace(source, read=read_and_change)
