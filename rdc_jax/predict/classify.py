@@ -2,13 +2,10 @@
 
 import dataclasses
 
-import numpy as np
-from jaxtyping import Float
-
 from rdc_jax.core.params import RDCParams
 from rdc_jax.predict.answers import Answers
-from rdc_jax.predict.plain import plain
-from rdc_jax.predict.task import Distances, Support, calibrated
+from rdc_jax.predict.embedding import Pictures
+from rdc_jax.predict.task import Support, calibrated_distances, plain_distances
 from rdc_jax.predict.temperature import fit_temperature, probabilities
 from rdc_jax.runtime.errors import UserError
 
@@ -19,8 +16,8 @@ _QUERIES_A_SUPPORT = 2
 _BATCH, _BATCH_A_SUPPORT, _LARGEST_BATCH = 150, 4, 2048
 
 _NOT_FITTED = (
-    "every class has one labelled example, so the probabilities are as sure as those "
-    "of a typical task; with two or more a class they are fitted to this one"
+    "every class has one labelled example, so the probabilities are those of a typical "
+    "task; with two or more examples a class they are fitted to yours"
 )
 
 
@@ -34,8 +31,8 @@ class Options:
         where there are enough of them to gain from it.
       temperature: Of the probabilities; ``None``: fitted on the supports.
       reject_below: Answers of a smaller probability are flagged.
-      batch_size: Queries that make up a task together, at most; ``None``: 150, or four
-        times the supports if that is more, up to 2,048.
+      batch_size: The most queries that are compared with each other; ``None``: 150, or
+        four times the supports if that is more, up to 2,048.
       nearest: How many nearest supports to name.
     """
 
@@ -49,66 +46,52 @@ class Options:
     def __post_init__(self) -> None:
         if not isinstance(self.params, RDCParams):
             raise UserError(f"params={self.params!r}: use rdc_jax.RDCParams(...)")
-        if self.transductive not in (True, False, "auto"):
-            raise UserError(
-                f"transductive={self.transductive!r}: use auto, True, False"
-            )
-        if self.temperature is not None and not self.temperature > 0:
-            raise UserError(f"temperature={self.temperature}: use a number above 0")
-        if not 0 <= self.reject_below <= 1:
-            raise UserError(
-                f"reject_below={self.reject_below}: use a number from 0 to 1"
-            )
-        if self.batch_size is not None and self.batch_size < 1:
-            raise UserError(f"batch_size={self.batch_size}: use at least 1")
+        wanted = {
+            "transductive": (
+                self.transductive in (True, False, "auto"),
+                "auto, True, False",
+            ),
+            "temperature": (
+                self.temperature is None or self.temperature > 0,
+                "a number above 0",
+            ),
+            "reject_below": (0 <= self.reject_below <= 1, "a number from 0 to 1"),
+            "batch_size": (
+                self.batch_size is None or self.batch_size >= 1,
+                "at least 1",
+            ),
+        }
+        for name, (right, use) in wanted.items():
+            if not right:
+                raise UserError(f"{name}={getattr(self, name)!r}: use {use}")
 
 
-def classify(
-    support: Support,
-    query_qd: Float[np.ndarray, "q d"],
-    class_names: tuple[str, ...],
-    options: Options,
-) -> Answers:
-    """Classify queries by a task's supports.
-
-    Args:
-      support: The labelled rows.
-      query_qd: The queries.
-      class_names: One a class.
-      options: How.
-
-    Returns:
-      The answers, in the order of the queries.
-    """
-    transductive, note = choose(support, len(query_qd), options)
-    without = plain(support, query_qd)
-    found = _calibrated(support, query_qd, options) if transductive else without
-    if options.temperature is None:
+def classify(support: Support, query: Pictures, options: Options) -> Answers:
+    """Classify queries by a task's supports; the answers are in the queries' order."""
+    transductive, note = choose(support, len(query.features), options)
+    plain_qc, support_qs = plain_distances(support, query.features)
+    class_qc = plain_qc
+    if transductive:
+        batch = batch_size(support, options)
+        class_qc, support_qs = calibrated_distances(
+            support, query.features, options.params, batch
+        )
+    temperature, fitted = options.temperature, True
+    if temperature is None:
         temperature, fitted = fit_temperature(support, transductive=transductive)
-    else:
-        temperature, fitted = options.temperature, True
-    probability_qc = probabilities(found.classes, temperature)
-    count = min(options.nearest, len(support.labels))
+    nearest_qs = support_qs.argsort(axis=1, kind="stable")
     return Answers(
-        classes=class_names,
-        probabilities=probability_qc,
-        predicted=found.classes.argmin(axis=1),
-        rejected=probability_qc.max(axis=1) < options.reject_below,
-        plain=without.classes.argmin(axis=1),
-        nearest=found.supports.argsort(axis=1, kind="stable")[:, :count],
+        support=support,
+        query=query,
+        distances=class_qc,
+        probabilities=probabilities(class_qc, temperature),
+        plain=plain_qc.argmin(axis=1),
+        nearest=nearest_qs[:, : options.nearest],
         temperature=temperature,
         transductive=transductive,
+        reject_below=options.reject_below,
         notes=tuple(filter(None, (note, "" if fitted else _NOT_FITTED))),
     )
-
-
-def class_distances(
-    support: Support, query_qd: Float[np.ndarray, "q d"], options: Options
-) -> Float[np.ndarray, "q c"]:
-    """Distances to the classes alone, by the method that ``classify`` would use."""
-    if choose(support, len(query_qd), options)[0]:
-        return _calibrated(support, query_qd, options).classes
-    return plain(support, query_qd).classes
 
 
 def choose(support: Support, queries: int, options: Options) -> tuple[bool, str]:
@@ -122,25 +105,20 @@ def choose(support: Support, queries: int, options: Options) -> tuple[bool, str]
     Returns:
       Whether, and what the user should know of it; empty if nothing.
     """
-    supports = len(support.labels)
-    wanted = max(_QUERIES_A_SUPPORT * supports, options.params.k)
+    if options.transductive is False:
+        return False, ""
+    wanted = max(_QUERIES_A_SUPPORT * len(support.labels), options.params.k)
     together = min(queries, batch_size(support, options))
-    if options.transductive is False or together >= wanted:
-        return options.transductive is not False, ""
-    few = (
-        f"{together} to classify at a time beside {supports} labelled ones are too few "
-        f"to gain from being compared with each other (about {wanted} are needed)"
-    )
+    if together >= wanted:
+        return True, ""
+    few = f"RDC needs about {wanted} pictures to compare with each other and has "
+    few += str(together)
     if options.transductive is True:
-        return True, f"{few}; class means may do better"
-    return False, f"{few}, so each was classified by itself, by the nearest class mean"
+        return True, f"{few}; the nearest class mean may do better"
+    return False, f"{few}, so the nearest class mean was used"
 
 
 def batch_size(support: Support, options: Options) -> int:
-    """How many queries make up a task together, at most."""
+    """The most queries that are compared with each other."""
     usual = max(_BATCH, _BATCH_A_SUPPORT * len(support.labels))
     return options.batch_size or min(usual, _LARGEST_BATCH)
-
-
-def _calibrated(support: Support, query_qd: np.ndarray, options: Options) -> Distances:
-    return calibrated(support, query_qd, options.params, batch_size(support, options))
