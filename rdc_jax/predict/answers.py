@@ -19,19 +19,11 @@ class Nearest(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The answer for one picture.
+    """The answer for one picture, the ``number``-th of all.
 
-    Attributes:
-      image: The picture's path, below the query folder.
-      class_name: The answer.
-      probability: Of the answer.
-      rejected: Whether that is below the threshold.
-      second: The next probable class.
-      second_probability: Of that class.
-      plain: The answer without calibration.
-      nearest: The nearest supports.
-      probabilities: Of all classes by name.
-      number: The query's place among all.
+    ``rejected`` says that its probability is below the threshold, ``second`` is the
+    next probable class, ``plain`` the answer without calibration, and ``probabilities``
+    has all classes by name.
     """
 
     image: str
@@ -65,6 +57,7 @@ class Answers(NamedTuple):
       transductive: Whether the queries were compared with each other.
       reject_below: Answers of a smaller probability are flagged.
       notes: What the user should know of how the answers came about.
+      unreadable: Name and reason of each picture that could not be read.
       backbone: What computed the features.
       truth: The true class of each query, where that is known.
     """
@@ -79,6 +72,7 @@ class Answers(NamedTuple):
     transductive: bool
     reject_below: float
     notes: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
     backbone: str = ""
     truth: tuple[str, ...] = ()
 
@@ -93,35 +87,24 @@ class Answers(NamedTuple):
         return self.probabilities.max(axis=1) < self.reject_below
 
     @property
-    def unreadable(self) -> tuple[tuple[str, str], ...]:
-        """Name and reason of each picture that could not be read."""
-        return self.query.unreadable
-
-    @property
     def method(self) -> str:
         """What gave the answers."""
         return "RDC" if self.transductive else "nearest class mean (NPC + l2 norm)"
 
     @property
-    def threshold(self) -> str:
-        """The probability below which answers are rejected, for people."""
-        return f"{100 * self.reject_below:.3g}%"
-
-    @property
     def summary(self) -> dict[str, Any]:
         """What the answers rest on, and how many are right where that is known."""
-        summary: dict[str, Any] = {
+        known = {"backbone": self.backbone} if self.backbone else {}
+        right = {"accuracy": round(100 * self.right().mean(), 2)} if self.truth else {}
+        return {
             "classes": list(self.support.class_names),
             "supports": len(self.support.labels),
             "method": self.method,
             "temperature": self.temperature,
             "reject_below": self.reject_below,
+            **known,
+            **right,
         }
-        if self.backbone:
-            summary["backbone"] = self.backbone
-        if self.truth:
-            summary["accuracy"] = round(100 * float(self.right().mean()), 2)
-        return summary
 
     def right(self, predicted: np.ndarray | None = None) -> np.ndarray:
         """Whether answers, by default the final ones, are the true classes."""
@@ -138,7 +121,7 @@ class Answers(NamedTuple):
         probability_c = self.probabilities[i].tolist()
         best, second, *_ = [*np.argsort(-self.probabilities[i], kind="stable"), -1]
         return Row(
-            image=self.query.names[i],
+            image=self.query.names[i] if self.query.names else str(i),
             class_name=names[best],
             probability=probability_c[best],
             rejected=bool(self.rejected[i]),
@@ -171,12 +154,12 @@ def sum_up(answers: Answers) -> list[str]:
     """Say in a few lines what the answers are, with what their remarks mean."""
     count, unsure = len(answers.plain), int(answers.rejected.sum())
     changed = int((answers.predicted != answers.plain).sum())
-    parts = [f"{count} classified by {answers.method}", f"{unsure or 'none'} unsure"]
+    line = f"{count} classified by {answers.method}; {unsure or 'none'} unsure"
     if unsure:
-        parts[-1] += f" (below {answers.threshold}: look at them yourself)"
+        line += f" (below {100 * answers.reject_below:.3g}%: look at them yourself)"
     if changed:
-        parts.append(f"{changed} would be of another class without RDC")
-    return ["; ".join(parts), *accuracy(answers), *answers.notes]
+        line += f"; {changed} would be of another class without RDC"
+    return [line, *accuracy(answers), *answers.notes]
 
 
 def accuracy(answers: Answers) -> list[str]:
@@ -184,13 +167,13 @@ def accuracy(answers: Answers) -> list[str]:
     if not answers.truth:
         return []
     right, sure = answers.right(), ~answers.rejected
-    line = f"accuracy, by the names of the folders: {_share(right)} right"
+    line = f"accuracy, by the folders' names: {_share(right)}"
     if answers.transductive:
-        line += f" ({_share(answers.right(answers.plain))} by the nearest class mean)"
+        line += f"; without RDC {_share(answers.right(answers.plain))}"
     if 0 < sure.sum() < len(sure):
-        line += f"; {_share(right[sure])} of those that are not unsure"
+        line += f"; without those that are unsure {_share(right[sure])}"
     return [line]
 
 
 def _share(right: np.ndarray) -> str:
-    return f"{int(right.sum())} of {len(right)} ({right.mean():.0%})"
+    return f"{right.mean():.0%} ({int(right.sum())} of {len(right)})"

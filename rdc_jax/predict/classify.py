@@ -1,6 +1,7 @@
 """From features of a task to answers."""
 
 import dataclasses
+import math
 
 from rdc_jax.core.params import RDCParams
 from rdc_jax.predict.answers import Answers
@@ -12,6 +13,8 @@ from rdc_jax.runtime.errors import UserError
 # Measured on eight domains (docs/predict.md): with fewer queries than twice the
 # supports calibration loses against class means, with more it gains.
 _QUERIES_A_SUPPORT = 2
+_MODES = ("auto", True, False)
+_NEAREST = 3  # supports to show of each query
 # Larger batches than these bring no more accuracy, or less.
 _BATCH, _BATCH_A_SUPPORT, _LARGEST_BATCH = 150, 4, 2048
 
@@ -23,47 +26,25 @@ _NOT_FITTED = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to classify.
-
-    Attributes:
-      params: Of RDC.
-      transductive: Whether queries are compared with each other by RDC; ``auto``:
-        where there are enough of them to gain from it.
-      temperature: Of the probabilities; ``None``: fitted on the supports.
-      reject_below: Answers of a smaller probability are flagged.
-      batch_size: The most queries that are compared with each other; ``None``: 150, or
-        four times the supports if that is more, up to 2,048.
-      nearest: How many nearest supports to name.
-    """
+    """How to classify: what ``RDCClassifier`` takes, checked."""
 
     params: RDCParams = dataclasses.field(default_factory=RDCParams)
     transductive: bool | str = "auto"
     temperature: float | None = None
     reject_below: float = 0.5
     batch_size: int | None = None
-    nearest: int = 3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.params, RDCParams):
-            raise UserError(f"params={self.params!r}: use rdc_jax.RDCParams(...)")
-        wanted = {
-            "transductive": (
-                self.transductive in (True, False, "auto"),
-                "auto, True, False",
-            ),
-            "temperature": (
-                self.temperature is None or self.temperature > 0,
-                "a number above 0",
-            ),
-            "reject_below": (0 <= self.reject_below <= 1, "a number from 0 to 1"),
-            "batch_size": (
-                self.batch_size is None or self.batch_size >= 1,
-                "at least 1",
-            ),
-        }
-        for name, (right, use) in wanted.items():
+        def need(name: str, right: bool, use: str) -> None:
             if not right:
                 raise UserError(f"{name}={getattr(self, name)!r}: use {use}")
+
+        heat, size = self.temperature, self.batch_size
+        need("params", isinstance(self.params, RDCParams), "rdc_jax.RDCParams(...)")
+        need("transductive", self.transductive in _MODES, "auto, True, False")
+        need("temperature", heat is None or 0 < heat < math.inf, "a number above 0")
+        need("reject_below", 0 <= self.reject_below <= 1, "a number from 0 to 1")
+        need("batch_size", size is None or size >= 1, "at least 1")
 
 
 def classify(support: Support, query: Pictures, options: Options) -> Answers:
@@ -72,35 +53,28 @@ def classify(support: Support, query: Pictures, options: Options) -> Answers:
     plain_qc, support_qs = plain_distances(support, query.features)
     class_qc = plain_qc
     if transductive:
-        batch = batch_size(support, options)
-        class_qc, support_qs = calibrated_distances(
-            support, query.features, options.params, batch
-        )
+        how = options.params, batch_size(support, options)
+        class_qc, support_qs = calibrated_distances(support, query.features, *how)
     temperature, fitted = options.temperature, True
     if temperature is None:
         temperature, fitted = fit_temperature(support, transductive=transductive)
-    nearest_qs = support_qs.argsort(axis=1, kind="stable")
     return Answers(
         support=support,
         query=query,
         distances=class_qc,
         probabilities=probabilities(class_qc, temperature),
         plain=plain_qc.argmin(axis=1),
-        nearest=nearest_qs[:, : options.nearest],
+        nearest=support_qs.argsort(axis=1, kind="stable")[:, :_NEAREST],
         temperature=temperature,
         transductive=transductive,
         reject_below=options.reject_below,
+        unreadable=query.unreadable,
         notes=tuple(filter(None, (note, "" if fitted else _NOT_FITTED))),
     )
 
 
 def choose(support: Support, queries: int, options: Options) -> tuple[bool, str]:
     """Decide whether queries are compared with each other.
-
-    Args:
-      support: The labelled rows.
-      queries: How many there are.
-      options: How to classify.
 
     Returns:
       Whether, and what the user should know of it; empty if nothing.
@@ -111,8 +85,7 @@ def choose(support: Support, queries: int, options: Options) -> tuple[bool, str]
     together = min(queries, batch_size(support, options))
     if together >= wanted:
         return True, ""
-    few = f"RDC needs about {wanted} pictures to compare with each other and has "
-    few += str(together)
+    few = f"RDC needs about {wanted} pictures to classify at a time and has {together}"
     if options.transductive is True:
         return True, f"{few}; the nearest class mean may do better"
     return False, f"{few}, so the nearest class mean was used"

@@ -76,9 +76,11 @@ class Embedder:
             backbone = _load(backbone)
         if image_size is None and isinstance(backbone, Backbone):
             image_size = backbone.metadata.get("image_size")
+        if image_size is not None and image_size < 1:
+            raise UserError(f"image_size={image_size}: use a number above 0")
         self.network = backbone
         self.assumed = image_size is None
-        self.image_size = image_size or FIELD_SIZE
+        self.image_size = FIELD_SIZE if image_size is None else image_size
         self.normalize = normalize
         self.square = resize_size(self.image_size)
 
@@ -181,8 +183,8 @@ def batch_for(count: int) -> int:
     return min(BATCH, 1 << max(count - 1, 0).bit_length())
 
 
-def embed_support(embedder: Embedder, source: FileSource, **options: Any) -> Support:
-    """Compute the features of labelled pictures, with options of ``embed``.
+def embed_support(embed: Callable[..., Pictures], source: FileSource) -> Support:
+    """Compute the features of labelled pictures by ``embed(pictures, names)``.
 
     Returns:
       Those that can be read, under labels without gaps.
@@ -191,7 +193,7 @@ def embed_support(embedder: Embedder, source: FileSource, **options: Any) -> Sup
       UserError: Fewer than two classes have a readable picture.
     """
     paths = [source.root / path for path in source.paths]
-    pictures = embed(embedder, paths, source.paths, **options)
+    pictures = embed(paths, source.paths)
     kept, labels_s = np.unique(source.labels[list(pictures.rows)], return_inverse=True)
     class_names = tuple(source.class_names[i] for i in kept)
     for name in sorted(set(source.class_names) - set(class_names)):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         if self.backbone is not None:
             self._loaded = self._embedder()
         if isinstance(X, (str, os.PathLike)):
-            support = embed_support(self._embedder(), open_support(X))
+            support = embed_support(partial(embed, self._embedder()), open_support(X))
             self.classes_ = np.array(support.class_names)
             self.n_features_in_ = support.features.shape[1]
         else:

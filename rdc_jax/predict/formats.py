@@ -62,6 +62,7 @@ def render_page(answers: Answers, title: str = "What is in these pictures?") -> 
         changed=sum(row.changed for row in rows),
         counts=[(n, counts[n]) for n in answers.support.class_names if counts[n]],
         used=sorted({near.number for row in rows for near in row.nearest}),
+        threshold=f"{100 * answers.reject_below:.3g}%",
         percent=percent,
         uri=_uri,
     )

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import functools
 import logging
 import os
 import pathlib
@@ -27,14 +28,8 @@ _TRANSDUCTIVE: dict[str, bool | str] = {"auto": "auto", "always": True, "never":
 def run(arguments: argparse.Namespace) -> int:
     """Classify the pictures and write the answers.
 
-    Args:
-      arguments: As ``rdc_jax.predict.options`` parses them.
-
     Returns:
       The exit code: 0, or 1 when some pictures could not be read.
-
-    Raises:
-      UserError: Nothing can be done with this input.
     """
     with _messages(quiet=arguments.quiet, verbose=arguments.verbose):
         return _run(arguments)
@@ -69,10 +64,15 @@ def _run(arguments: argparse.Namespace) -> int:
 
     total, files = len(source) + len(queries), [*queries.values()]
     with Progress(total, unit="pictures", shown=not arguments.quiet) as progress:
-        how = {"batch": batch_for(total), "advance": progress.advance}
-        how |= {"thumbnails": arguments.html is not None}
-        support = embed_support(embedder, source, **how)
-        query = embed(embedder, files, [*queries], **how)
+        # One size of batch for both: the network is compiled once.
+        run = functools.partial(
+            embed,
+            embedder,
+            batch=batch_for(total),
+            thumbnails=arguments.html is not None,
+            advance=progress.advance,
+        )
+        support, query = embed_support(run, source), run(files, [*queries])
     answers = classify(support, query, options)._replace(backbone=str(embedder))
     truth = tuple(printable(files[row].parent.name) for row in query.rows)
     if set(truth) <= set(support.class_names):
@@ -101,7 +101,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _messages(*, quiet: bool, verbose: bool) -> Iterator[None]:
     """Write log messages to stderr: warnings at least."""
     logger, handler = logging.getLogger("rdc_jax"), logging.StreamHandler()
-    before = logger.level
+    before = logger.level, logger.propagate
+    logger.propagate = False  # some library gives the root a handler of its own
     shown = logging.DEBUG if verbose else logging.INFO
     logger.setLevel(logging.WARNING if quiet else shown)
     logger.addHandler(handler)
@@ -109,4 +110,5 @@ def _messages(*, quiet: bool, verbose: bool) -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(before)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]

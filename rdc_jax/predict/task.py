@@ -179,11 +179,11 @@ def _program(
     num_classes: int,
     params: RDCParams | None,
 ) -> tuple[Float[Array, "q c"], Float[Array, "q s"]]:
-    masks = {"support_mask": mask_s, "query_mask": mask_q}
+    arguments = support_sd, labels_s, query_qd, num_classes
     if params is None:
-        class_qc = npc(support_sd, labels_s, query_qd, num_classes, **masks)
+        class_qc = npc(*arguments, support_mask=mask_s, query_mask=mask_q)
         rows = l2_normalize(query_qd), l2_normalize(support_sd)
         return class_qc, cross_distances(*rows)
-    out = rdc(support_sd, labels_s, query_qd, num_classes, params=params, **masks)
+    out = rdc(*arguments, params=params, support_mask=mask_s, query_mask=mask_q)
     s = support_sd.shape[0]
     return out.class_distances, out.distances[s:, :s]
