@@ -151,7 +151,8 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         Returns:
           One of ``classes_`` for each.
         """
-        return self.classes_[self.explain(X).predicted]
+        answers = self.explain(X)
+        return self.classes_[answers.predicted]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give calibrated probabilities ``[q, c]``, columns as in ``classes_``."""

@@ -45,7 +45,7 @@ def test_a_table_names_every_picture(run, folders):
     unsure, changed = out.count("unsure"), out.count("without RDC")
     said = rf"35 classified by RDC; {unsure} unsure \(below 50%: [^;]*\)"
     assert unsure and changed and "accuracy" not in err
-    assert re.search(rf"^{said}; {changed} would be of another class", err)
+    assert re.search(rf"^{said}; {changed} would be of another class", err, re.M)
     assert "\033" not in out
 
 
