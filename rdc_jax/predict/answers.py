@@ -94,17 +94,17 @@ class Answers(NamedTuple):
     @property
     def summary(self) -> dict[str, Any]:
         """What the answers rest on, and how many are right where that is known."""
-        known = {"backbone": self.backbone} if self.backbone else {}
-        right = {"accuracy": round(100 * self.right().mean(), 2)} if self.truth else {}
-        return {
+        right = round(100 * self.right().mean(), 2) if self.truth else None
+        summary = {
             "classes": list(self.support.class_names),
             "supports": len(self.support.labels),
             "method": self.method,
             "temperature": self.temperature,
             "reject_below": self.reject_below,
-            **known,
-            **right,
+            "backbone": self.backbone or None,
+            "accuracy": right,
         }
+        return {name: value for name, value in summary.items() if value is not None}
 
     def right(self, predicted: np.ndarray | None = None) -> np.ndarray:
         """Whether answers, by default the final ones, are the true classes."""
@@ -124,7 +124,7 @@ class Answers(NamedTuple):
             image=self.query.names[i] if self.query.names else str(i),
             class_name=names[best],
             probability=probability_c[best],
-            rejected=bool(self.rejected[i]),
+            rejected=probability_c[best] < self.reject_below,
             second=names[second],
             second_probability=probability_c[second],
             plain=names[self.plain[i]],

@@ -49,11 +49,14 @@ class Options:
 
 def classify(support: Support, query: Pictures, options: Options) -> Answers:
     """Classify queries by a task's supports; the answers are in the queries' order."""
-    transductive, note = choose(support, len(query.features), options)
+    s, q = len(support.labels), len(query.features)
+    usual = min(max(_BATCH, _BATCH_A_SUPPORT * s), _LARGEST_BATCH)
+    batch_size = options.batch_size or usual
+    transductive, note = choose(s, q, batch_size, options)
     plain_qc, support_qs = plain_distances(support, query.features)
     class_qc = plain_qc
     if transductive:
-        how = options.params, batch_size(support, options)
+        how = options.params, batch_size
         class_qc, support_qs = calibrated_distances(support, query.features, *how)
     temperature, fitted = options.temperature, True
     if temperature is None:
@@ -73,25 +76,19 @@ def classify(support: Support, query: Pictures, options: Options) -> Answers:
     )
 
 
-def choose(support: Support, queries: int, options: Options) -> tuple[bool, str]:
+def choose(
+    supports: int, queries: int, batch_size: int, options: Options
+) -> tuple[bool, str]:
     """Decide whether queries are compared with each other.
 
     Returns:
       Whether, and what the user should know of it; empty if nothing.
     """
-    if options.transductive is False:
-        return False, ""
-    wanted = max(_QUERIES_A_SUPPORT * len(support.labels), options.params.k)
-    together = min(queries, batch_size(support, options))
-    if together >= wanted:
-        return True, ""
+    wanted = max(_QUERIES_A_SUPPORT * supports, options.params.k)
+    together = min(queries, batch_size)
+    if options.transductive is False or together >= wanted:
+        return options.transductive is not False, ""
     few = f"RDC needs about {wanted} pictures to classify at a time and has {together}"
     if options.transductive is True:
         return True, f"{few}; the nearest class mean may do better"
     return False, f"{few}, so the nearest class mean was used"
-
-
-def batch_size(support: Support, options: Options) -> int:
-    """The most queries that are compared with each other."""
-    usual = max(_BATCH, _BATCH_A_SUPPORT * len(support.labels))
-    return options.batch_size or min(usual, _LARGEST_BATCH)

@@ -14,47 +14,23 @@ FORMATS = ("table", "json", "csv")
 
 _BOLD, _YELLOW, _PLAIN = "\033[1m", "\033[33m", "\033[0m"
 _COLUMNS = (
-    "image",
-    "class",
-    "probability",
-    "rejected",
-    "second_class",
-    "second_probability",
-    "class_without_rdc",
-    "problem",
+    *("image", "class", "probability", "rejected"),
+    *("second_class", "second_probability", "class_without_rdc", "problem"),
 )
 
 
 def render(answers: Answers, form: str, *, colour: bool = False) -> str:
-    """Write the answers in one of ``FORMATS``.
-
-    Args:
-      answers: What to write.
-      form: One of ``FORMATS``.
-      colour: Whether a table may have a terminal's colours.
-
-    Returns:
-      Text that ends in a newline.
-    """
+    """Write the answers in one of ``FORMATS``, a table in a terminal's colours."""
     if form == "json":
         return _as_json(answers)
     return _as_csv(answers) if form == "csv" else _as_table(answers, colour)
 
 
-def render_page(answers: Answers, title: str = "What is in these pictures?") -> str:
-    """Write the answers as a page of HTML: one file, no scripts, nothing loaded.
-
-    Args:
-      answers: With thumbnails of queries and supports.
-      title: Of the page.
-
-    Returns:
-      The page.
-    """
+def render_page(answers: Answers) -> str:
+    """Write answers with thumbnails as HTML: one file, no scripts, nothing loaded."""
     rows = sorted(answers.rows, key=lambda row: (-row.probability, row.image))
     counts = collections.Counter(row.class_name for row in rows)
     return template("rdc_jax.predict", "page.html").render(
-        title=title,
         answers=answers,
         accuracy=accuracy(answers),
         rows=rows,

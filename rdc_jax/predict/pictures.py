@@ -22,6 +22,9 @@ _QUALITY = 80
 
 # A file, an open picture, or decoded pixels.
 AnyPicture = pathlib.Path | Image.Image | UInt8[np.ndarray, "h w 3"]
+# Squeezed into a square, whatever its aspect, as networks of the field see it; and a
+# thumbnail in its own shape: JPEG bytes, empty where none was asked for.
+Decoded = tuple[UInt8[np.ndarray, "size size 3"], bytes]
 
 
 def open_support(folder: str | os.PathLike[str]) -> FileSource:
@@ -76,23 +79,19 @@ def _walk(root: pathlib.Path) -> Iterator[pathlib.Path]:
 
 def read_pictures(
     pictures: Iterable[AnyPicture], size: int, *, thumbnails: bool = False
-) -> Iterator[tuple[UInt8[np.ndarray, "size size 3"], bytes] | UnreadableImage]:
+) -> Iterator[Decoded | UnreadableImage]:
     """Decode pictures in threads, a few ahead of the reader.
 
     Args:
       pictures: In any form.
-      size: Edge in pixels of the squares that they are squeezed into, whatever their
-        aspect, as networks of the field see them.
+      size: Edge of the squares in pixels.
       thumbnails: Whether to make thumbnails too.
 
     Yields:
-      For each in turn, its square and its thumbnail (JPEG bytes in the picture's own
-      shape, empty where none was asked for), or why it cannot be read.
+      For each in turn, what it holds or why it cannot be read.
     """
 
-    def read(
-        picture: AnyPicture,
-    ) -> tuple[UInt8[np.ndarray, "size size 3"], bytes] | UnreadableImage:
+    def read(picture: AnyPicture) -> Decoded | UnreadableImage:
         try:
             image = _as_rgb(picture)
         except UnreadableImage as error:
@@ -104,23 +103,19 @@ def read_pictures(
 
 
 def as_picture(one: Any) -> AnyPicture:
-    """Take what a user may mean by a picture.
-
-    Raises:
-      ValueError: It is none.
-    """
+    """Take a path, a PIL image or an array of pixels; anything else is a ValueError."""
     if isinstance(one, (str, os.PathLike)):
         return pathlib.Path(one)
-    pixels = one if isinstance(one, Image.Image) else np.asarray(one)
-    if isinstance(pixels, np.ndarray) and (
-        pixels.ndim != 3 or pixels.shape[-1] != 3 or pixels.dtype != np.uint8
-    ):
-        raise ValueError(
-            "with a backbone, X is a folder, a list of files or PIL images, or "
-            "pictures [n, h, w, 3] of uint8; one of them is "
-            f"{pixels.dtype}{list(pixels.shape)}. For features use backbone=None"
-        )
-    return pixels
+    if isinstance(one, Image.Image):
+        return one
+    pixels = np.asarray(one)
+    if pixels.ndim == 3 and pixels.shape[-1] == 3 and pixels.dtype == np.uint8:
+        return pixels
+    raise ValueError(
+        "with a backbone, X is a folder, a list of files or PIL images, or pictures "
+        "[n, h, w, 3] of uint8; features need backbone=None (one item is "
+        f"{pixels.dtype}{list(pixels.shape)})"
+    )
 
 
 def _as_rgb(picture: AnyPicture) -> Image.Image:

@@ -53,6 +53,7 @@ class Support(NamedTuple):
     thumbnails: tuple[bytes, ...] = ()
 
 
+# Of queries to the classes, and to the supports.
 Distances = tuple[Float[np.ndarray, "q c"], Float[np.ndarray, "q s"]]
 
 
@@ -62,18 +63,9 @@ def calibrated_distances(
     params: RDCParams,
     batch_size: int,
 ) -> Distances:
-    """Compare queries with classes and supports by RDC.
+    """Compare at most ``batch_size`` queries at a time with each other, by RDC.
 
     The order of the queries changes nothing, not even in the last digit.
-
-    Args:
-      support: The labelled rows.
-      query_qd: The queries.
-      params: Of RDC.
-      batch_size: The most queries that are compared with each other.
-
-    Returns:
-      Distances of the queries to the classes, and to the supports.
     """
     with one_lapack_thread(), say_if_slow("compiling RDC for this number of pictures"):
         return _in_batches(support, query_qd, params, np.float32, batch_size)

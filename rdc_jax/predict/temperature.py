@@ -31,10 +31,6 @@ def fit_temperature(support: Support, *, transductive: bool) -> tuple[float, boo
     how much harder the task is than others, and both become less certain alike. That
     needs no queries, and costs next to nothing.
 
-    Args:
-      support: The labelled rows.
-      transductive: Whether it is for calibrated distances or plain ones.
-
     Returns:
       The temperature, and whether the supports had a say in it.
     """
@@ -75,9 +71,6 @@ def left_out_distances(
     When the r-th support of a class is out, so is the r-th of every other class that
     has two or more (counted around): all class means then rest on one support less,
     and no class is at a disadvantage.
-
-    Args:
-      support: The labelled rows.
 
     Returns:
       Distances of the supports of classes of two or more, and their labels.
