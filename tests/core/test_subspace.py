@@ -1,5 +1,7 @@
 """The iterated tanh subspace against a full decomposition."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -93,3 +95,16 @@ def _square(image):
     from PIL import Image
 
     return np.asarray(Image.fromarray(image).resize((96, 96)))
+
+
+def test_features_whose_kernel_would_fill_the_memory_are_refused():
+    def run(subspace):
+        feat = jax.ShapeDtypeStruct((10, 150_528), np.float32)
+        labels = np.repeat(np.arange(5), 2)
+        params = RDCParams(subspace=subspace)
+        fn = functools.partial(rdc_jax.rdc, num_classes=5, params=params)
+        return jax.eval_shape(fn, feat, labels, feat).class_distances.shape
+
+    with pytest.raises(ValueError, match="150,528 would need a matrix of 91 GB"):
+        run("tanh")
+    assert run("none") == run("linear") == (10, 5)
