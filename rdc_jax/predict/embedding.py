@@ -13,7 +13,7 @@ from jaxtyping import Float32, UInt8
 from rdc_jax.data.files import FileSource
 from rdc_jax.data.source import UnreadableImage, printable
 from rdc_jax.data.transforms import resize_size, test_batch
-from rdc_jax.models.backbone import Backbone, load_backbone
+from rdc_jax.models.model import Model, load_backbone
 from rdc_jax.models.weights import packaged
 from rdc_jax.predict.pictures import AnyPicture, read_pictures
 from rdc_jax.predict.task import Support, say_if_slow
@@ -74,7 +74,7 @@ class Embedder:
     ) -> None:
         if isinstance(backbone, (str, os.PathLike)):
             backbone = _load(backbone)
-        if image_size is None and isinstance(backbone, Backbone):
+        if image_size is None and isinstance(backbone, Model):
             image_size = backbone.metadata.get("image_size")
         if image_size is not None and image_size < 1:
             raise UserError(f"image_size={image_size}: use a number above 0")
@@ -204,7 +204,7 @@ def embed_support(embed: Callable[..., Pictures], source: FileSource) -> Support
     return Support(features, labels_s.astype(np.int32), class_names, names, thumbnails)
 
 
-def _load(path: str | os.PathLike[str]) -> Backbone:
+def _load(path: str | os.PathLike[str]) -> Model:
     if path == "packaged":
         return load_backbone(packaged())
     if not pathlib.Path(path).exists():

@@ -24,6 +24,7 @@ from rdc_jax.core.distances import cross_distances
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import npc
 from rdc_jax.core.rows import l2_normalize
+from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.threads import one_lapack_thread
 
 _log = logging.getLogger(__name__)
@@ -66,7 +67,13 @@ def calibrated_distances(
     """Compare at most ``batch_size`` queries at a time with each other, by RDC.
 
     The order of the queries changes nothing, not even in the last digit.
+
+    Raises:
+      UserError: A feature is too large for float32.
     """
+    largest = np.max([np.abs(x).max() for x in (support.features, query_qd)])
+    if not largest <= np.finfo(np.float32).max:
+        raise UserError(f"features go up to {largest:.3g}: give finite float32 numbers")
     with one_lapack_thread(), say_if_slow("compiling RDC for this number of pictures"):
         return _in_batches(support, query_qd, params, np.float32, batch_size)
 

@@ -56,7 +56,7 @@ def average(rows: Sequence[Row]) -> AverageGain:
     Tasks of different data sets are drawn independently, so the variance of the mean
     is the sum of theirs over the square of their number.
 
-    >>> row = {"gain": 2.0, "gain_ci95": 0.6}
+    >>> row = {"gain": 2.0, "gain_ci95": 0.6, "episodes": 1000}
     >>> found = average([row | {"dataset": "cub"}, row | {"dataset": "cars"}])
     >>> found.mean, round(found.ci95, 3), found.verdict
     (2.0, 0.424, 'helps')
@@ -64,7 +64,8 @@ def average(rows: Sequence[Row]) -> AverageGain:
     Args:
       rows: Of ``results.json``, with gains; at least one.
     """
-    mean, ci95 = statistics.average([(r["gain"], r["gain_ci95"]) for r in rows])
+    each = [(row["gain"], row["gain_ci95"]) for row in rows]
+    mean, ci95 = statistics.average(each, [row["episodes"] for row in rows])
     names: dict[Verdict, list[str]] = {"helps": [], "hurts": [], "unclear": []}
     for row in rows:
         names[row_verdict(row)].append(row["dataset"])

@@ -9,7 +9,7 @@ from rdc_jax.reporting import gains, published, variants
 from rdc_jax.reporting.gains import AverageGain
 from rdc_jax.reporting.runs import Run
 
-# Below this many tasks the normal approximation behind 1.96·std/√N is poor.
+# Below this many tasks it matters that Student's interval takes accuracies as normal.
 _FEW_TASKS = 30
 _MINUS = "\N{MINUS SIGN}"
 # Methods that get a sentence of their own; tables have them all.

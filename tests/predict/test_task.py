@@ -15,6 +15,7 @@ from rdc_jax.predict.task import (
     content_order,
     plain_distances,
 )
+from rdc_jax.runtime.errors import UserError
 
 PARAMS = worlds.PARAMS
 
@@ -133,3 +134,12 @@ def test_buckets_hold_what_they_are_for_and_little_more(n):
 
 def test_buckets_are_few():
     assert len({bucket(n) for n in range(1, 1025)}) == 15
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_features_that_are_no_float32_are_told_and_not_answered(value):
+    support, query, _ = make_task()
+    query = query.astype(np.float64)
+    query[3, 5] = value
+    with pytest.raises(UserError, match="finite float32"):
+        calibrated_distances(support, query, PARAMS, 100)

@@ -53,6 +53,7 @@ def test_it_opens_without_a_fault_or_a_request(open_page):
     assert fetched == [page.url]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_every_section_is_seen(open_page, size):
     page = open_page(size)
@@ -66,6 +67,7 @@ def test_every_section_is_seen(open_page, size):
     assert page.faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_wider_than_the_screen(open_page, size):
     page = open_page(size)
@@ -73,6 +75,7 @@ def test_nothing_is_wider_than_the_screen(open_page, size):
     assert overflow(page) == 0
 
 
+@pytest.mark.slow
 def test_figures_and_images_are_drawn(open_page):
     page = open_page()
     figures = page.get_by_role("img")
@@ -83,6 +86,7 @@ def test_figures_and_images_are_drawn(open_page):
     assert page.evaluate(broken) == 0
 
 
+@pytest.mark.slow
 def test_tables_sort_by_a_click_and_back(open_page):
     page, table = open_page(), "table:has(#run1-gains-1)"
     gain = heading(page, table, "gain")
@@ -98,6 +102,7 @@ def test_tables_sort_by_a_click_and_back(open_page):
     assert values == sorted(values) and values[0] == -0.5
 
 
+@pytest.mark.slow
 def test_tables_sort_by_the_keyboard(open_page):
     page, table = open_page(), "table:has(#run1-gains-1)"
     name, gain = (heading(page, table, text) for text in ("data set", "gain"))
@@ -110,6 +115,7 @@ def test_tables_sort_by_the_keyboard(open_page):
     assert names == sorted(names) and names[0] == "cub"
 
 
+@pytest.mark.slow
 def test_rows_without_a_number_come_last(open_page):
     page, table = open_page(), "table:has(#run1-accuracy-1)"
     button = heading(page, table, "my photos").get_by_role("button")
@@ -119,6 +125,7 @@ def test_rows_without_a_number_come_last(open_page):
         assert values[-1] == "" and values[0] != ""
 
 
+@pytest.mark.slow
 def test_dark_is_dark(open_page):
     colour = "getComputedStyle(document.body).backgroundColor"
     light, dark = (open_page(scheme=s).evaluate(colour) for s in ("light", "dark"))
@@ -126,6 +133,7 @@ def test_dark_is_dark(open_page):
     assert sum(map(int, dark[4:-1].split(","))) < 120
 
 
+@pytest.mark.slow
 def test_paper_is_light_and_has_the_settings(open_page):
     page = open_page(scheme="dark")
     page.emulate_media(media="print")
@@ -139,6 +147,7 @@ def test_paper_is_light_and_has_the_settings(open_page):
     assert not page.get_by_text("config.seed").is_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_it_is_accessible(open_page, size, scheme):
