@@ -17,7 +17,7 @@ import numpy as np
 from rdc_jax.data import open_source, pixel_cache
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.predict.classify import Options, classify
-from rdc_jax.predict.embedding import Embedder, make_embedder
+from rdc_jax.predict.embedding import Embedder, Pictures, embed
 from rdc_jax.predict.task import Support
 from rdc_jax.runtime.errors import UserError, guard
 
@@ -40,7 +40,7 @@ def features_of(name: str, data_dir: str, embedder: Embedder, cache_dir: str):
     """Features and labels of a data set."""
     source = open_source(name, data_dir=data_dir)
     pixels = pixel_cache(source, embedder.square, cache_dir, skip_unreadable=True)
-    return embedder(np.asarray(pixels.images)), pixels.labels
+    return embed(embedder, pixels.images).features, pixels.labels
 
 
 def judge(feat_nd, labels_n, name: str, shot: int, tasks: int) -> dict[str, Judged]:
@@ -51,10 +51,10 @@ def judge(feat_nd, labels_n, name: str, shot: int, tasks: int) -> dict[str, Judg
     names, s = tuple(map(str, range(WAY))), spec.support_size
     found: dict[str, list[Judged]] = {method: [] for method in METHODS}
     for rows, labels in zip(drawn.indices, drawn.labels, strict=True):
-        support = Support(feat_nd[rows[:s]], labels[:s], WAY)
+        support = Support(feat_nd[rows[:s]], labels[:s], names)
         for method, transductive in METHODS.items():
             options = Options(transductive=transductive)
-            answers = classify(support, feat_nd[rows[s:]], names, options)
+            answers = classify(support, Pictures(feat_nd[rows[s:]]), options)
             best = answers.probabilities.max(axis=1)
             found[method].append(Judged(best, answers.predicted == labels[s:]))
     return {method: join(parts) for method, parts in found.items()}
@@ -141,7 +141,7 @@ def main() -> None:
     """Measure, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data_dir", required=True)
-    parser.add_argument("--checkpoint", help="the packaged weights by default")
+    parser.add_argument("--checkpoint", default="packaged")
     parser.add_argument("--image_size", type=int, default=84)
     parser.add_argument("--datasets", default=DATASETS)
     parser.add_argument("--tasks", type=int, default=40, help="of each data set")
@@ -153,7 +153,7 @@ def main() -> None:
     names = args.datasets.split(",")
     if args.tasks < 1:
         raise UserError(f"--tasks={args.tasks}: use at least 1")
-    embedder = make_embedder(args.checkpoint, image_size=args.image_size)
+    embedder = Embedder(args.checkpoint, args.image_size)
     found = {}
     with tempfile.TemporaryDirectory() as scratch:
         for name in names:

@@ -12,6 +12,9 @@ from rdc_jax.core.params import RDCParams, Solver
 
 _HIGHEST = lax.Precision.HIGHEST
 
+# Longer features than these are refused: the kernel has the square of their length.
+MAX_FEATURES = 16_384
+
 # Coordinates that join the task's rows in the iterated block.
 _COORDINATES = 32
 # Residual, relative to the largest eigenvalue, at which the iteration stops, and the
@@ -53,9 +56,20 @@ def tanh_subspace(
 
     Returns:
       ``[n, min(p, d)]``.
+
+    Raises:
+      ValueError: The features are so long that their kernel would fill the memory.
     """
     if dim >= feat_nd.shape[1]:
         return feat_nd
+    if feat_nd.shape[1] > MAX_FEATURES:
+        raise ValueError(
+            f"features of length {feat_nd.shape[1]:,} would need a matrix of "
+            f"{4e-9 * feat_nd.shape[1] ** 2:.0f} GB for the tanh subspace; the longest "
+            f"it takes are {MAX_FEATURES:,}: reduce their length (average over the "
+            'image, or project), or use RDCParams(subspace="none") or a kernel between '
+            'rows (subspace="linear")'
+        )
     constant_nd = lax.stop_gradient(feat_nd)
     kernel_dd = tanh_kernel(constant_nd)
     if solver == "exact":

@@ -1,25 +1,24 @@
 """``python -m rdc_jax.predict``: name the classes of your own pictures."""
 
-import argparse
 import io
 import signal
 import sys
 from collections.abc import Sequence
 
-from rdc_jax.predict.options import parser
+from rdc_jax.predict.options import parse
 from rdc_jax.runtime import errors
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 1 when some pictures could not be read."""
-    arguments = parser().parse_args(argv)
-    errors.guard(lambda: _run(arguments), debug=arguments.debug)
+    arguments = parse(argv)
 
+    def run() -> None:
+        from rdc_jax.predict import program  # slow: mistakes in flags are told before
 
-def _run(arguments: argparse.Namespace) -> None:
-    from rdc_jax.predict import program  # after the flags: mistakes are told at once
+        sys.exit(program.run(arguments))
 
-    sys.exit(program.run(arguments))
+    errors.guard(run, debug=arguments.debug)
 
 
 if __name__ == "__main__":

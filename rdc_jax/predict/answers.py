@@ -1,40 +1,13 @@
 """What is said of each picture, in words and numbers that any format can show."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
-
-class Answers(NamedTuple):
-    """Answers for all queries, as arrays.
-
-    Attributes:
-      classes: Names of the classes.
-      probabilities: Of each class, rows sum to one.
-      predicted: The most probable class.
-      rejected: Whether its probability is below the threshold.
-      plain: The class that NPC + l2 norm gives, without calibration.
-      nearest: The nearest supports by calibrated distance, nearest first.
-      temperature: What distances were divided by.
-      transductive: Whether the queries were compared with each other.
-      notes: What the user should know of how the answers came about.
-    """
-
-    classes: tuple[str, ...]
-    probabilities: Float[np.ndarray, "q c"]
-    predicted: Int[np.ndarray, " q"]
-    rejected: Bool[np.ndarray, " q"]
-    plain: Int[np.ndarray, " q"]
-    nearest: Int[np.ndarray, "q t"]
-    temperature: float
-    transductive: bool
-    notes: tuple[str, ...] = ()
-
-    @property
-    def method(self) -> str:
-        """What gave the answers."""
-        return "RDC" if self.transductive else "nearest class mean (NPC + l2 norm)"
+from rdc_jax.predict.embedding import Pictures
+from rdc_jax.predict.task import Support
 
 
 class Nearest(NamedTuple):
@@ -46,19 +19,11 @@ class Nearest(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The answer for one picture.
+    """The answer for one picture, the ``number``-th of all.
 
-    Attributes:
-      image: The picture's path, below the query folder.
-      class_name: The answer.
-      probability: Of the answer.
-      rejected: Whether that is below the threshold.
-      second: The next probable class.
-      second_probability: Of that class.
-      plain: The answer without calibration.
-      nearest: The nearest supports.
-      probabilities: Of all classes by name.
-      number: The query's place among all.
+    ``rejected`` says that its probability is below the threshold, ``second`` is the
+    next probable class, ``plain`` the answer without calibration, and ``probabilities``
+    has all classes by name.
     """
 
     image: str
@@ -77,100 +42,138 @@ class Row(NamedTuple):
         """Whether calibration changed the answer."""
         return self.plain != self.class_name
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values, under the names that the JSON format has."""
-        return {
-            "image": self.image,
-            "class": self.class_name,
-            "probability": round(self.probability, 4),
-            "rejected": self.rejected,
-            "class_without_rdc": self.plain,
-            "probabilities": {k: round(p, 4) for k, p in self.probabilities.items()},
-            "nearest_supports": [
-                {"image": near.image, "class": near.class_name} for near in self.nearest
-            ],
-        }
 
-
-class Outcome(NamedTuple):
-    """Everything that one run found out.
+class Answers(NamedTuple):
+    """Answers for all queries: arrays, and ``rows`` with names.
 
     Attributes:
-      rows: One a readable picture.
+      support: What they rest on.
+      query: The pictures, or features.
+      distances: To each class; the smallest is the answer.
+      probabilities: Of each class, rows sum to one.
+      plain: The class that NPC + l2 norm gives, without calibration.
+      nearest: The nearest supports, nearest first.
+      temperature: What distances were divided by.
+      transductive: Whether the queries were compared with each other.
+      reject_below: Answers of a smaller probability are flagged.
+      notes: What the user should know of how the answers came about.
       unreadable: Name and reason of each picture that could not be read.
-      summary: What the answers rest on: classes, temperature, method, ….
-      notes: What the user should know of how they came about.
+      backbone: What computed the features.
+      truth: The true class of each query, where that is known.
     """
 
-    rows: list[Row]
-    unreadable: list[tuple[str, str]]
-    summary: dict[str, Any]
-    notes: tuple[str, ...]
+    support: Support
+    query: Pictures
+    distances: Float[np.ndarray, "q c"]
+    probabilities: Float[np.ndarray, "q c"]
+    plain: Int[np.ndarray, " q"]
+    nearest: Int[np.ndarray, "q t"]
+    temperature: float
+    transductive: bool
+    reject_below: float
+    notes: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
+    backbone: str = ""
+    truth: tuple[str, ...] = ()
 
     @property
-    def threshold(self) -> str:
-        """The probability below which answers are rejected, for people."""
-        return f"{100 * self.summary['reject_below']:.3g}%"
+    def predicted(self) -> np.ndarray:
+        """The class of the smallest distance."""
+        return self.distances.argmin(axis=1)
+
+    @property
+    def rejected(self) -> np.ndarray:
+        """Whether the answer's probability is below the threshold."""
+        return self.probabilities.max(axis=1) < self.reject_below
+
+    @property
+    def method(self) -> str:
+        """What gave the answers."""
+        return "RDC" if self.transductive else "nearest class mean (NPC + l2 norm)"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What the answers rest on, and how many are right where that is known."""
+        right = round(100 * self.right().mean(), 2) if self.truth else None
+        summary = {
+            "classes": list(self.support.class_names),
+            "supports": len(self.support.labels),
+            "method": self.method,
+            "temperature": self.temperature,
+            "reject_below": self.reject_below,
+            "backbone": self.backbone or None,
+            "accuracy": right,
+        }
+        return {name: value for name, value in summary.items() if value is not None}
+
+    def right(self, predicted: np.ndarray | None = None) -> np.ndarray:
+        """Whether answers, by default the final ones, are the true classes."""
+        predicted = self.predicted if predicted is None else predicted
+        return np.array(self.support.class_names)[predicted] == np.array(self.truth)
+
+    @property
+    def rows(self) -> list[Row]:
+        """One a query, in the queries' order."""
+        return [self._row(i) for i in range(len(self.plain))]
+
+    def _row(self, i: int) -> Row:
+        names, images = self.support.class_names, self.support.images
+        probability_c = self.probabilities[i].tolist()
+        best, second, *_ = [*np.argsort(-self.probabilities[i], kind="stable"), -1]
+        return Row(
+            image=self.query.names[i] if self.query.names else str(i),
+            class_name=names[best],
+            probability=probability_c[best],
+            rejected=probability_c[best] < self.reject_below,
+            second=names[second],
+            second_probability=probability_c[second],
+            plain=names[self.plain[i]],
+            nearest=tuple(
+                Nearest(images[j], names[self.support.labels[j]], int(j))
+                for j in self.nearest[i]
+            ),
+            probabilities=dict(zip(names, probability_c, strict=True)),
+            number=i,
+        )
 
 
 def percent(probability: float) -> str:
     """Write a probability for people, who would take 100% at its word.
 
-    >>> percent(0.872), percent(0.9968)
-    ('87%', '>99%')
+    It is rounded down: one below a threshold must not look as if it reached it.
+
+    >>> percent(0.872), percent(0.499), percent(0.9968)
+    ('87%', '49%', '>99%')
     """
-    return ">99%" if probability > 0.99 else f"{probability:.0%}"
+    if probability > 0.99:
+        return ">99%"
+    return f"{math.floor(100 * probability + 1e-6)}%"
 
 
-def summarize(answers: Answers, supports: int, reject_below: float) -> dict[str, Any]:
-    """Say what the answers rest on."""
-    return {
-        "classes": list(answers.classes),
-        "supports": supports,
-        "method": answers.method,
-        "temperature": answers.temperature,
-        "reject_below": reject_below,
-    }
+def sum_up(answers: Answers) -> list[str]:
+    """Say in a few lines what the answers are, with what their remarks mean."""
+    count, unsure = len(answers.plain), int(answers.rejected.sum())
+    changed = int((answers.predicted != answers.plain).sum())
+    line = f"{count} classified by {answers.method}; {unsure or 'none'} unsure"
+    if unsure:
+        line += f" (below {100 * answers.reject_below:.3g}%: look at them yourself)"
+    if changed:
+        line += f"; {changed} would be of another class without RDC"
+    return [line, *accuracy(answers), *answers.notes]
 
 
-def make_rows(
-    answers: Answers,
-    images: list[str],
-    support_images: list[str],
-    support_labels: Int[np.ndarray, " s"],
-) -> list[Row]:
-    """Put the arrays together with the names of pictures and classes.
+def accuracy(answers: Answers) -> list[str]:
+    """Say how many answers are right, in a line if the truth is known, else in none."""
+    if not answers.truth:
+        return []
+    right, sure = answers.right(), ~answers.rejected
+    line = f"accuracy, by the folders' names: {_share(right)}"
+    if answers.transductive:
+        line += f"; without RDC {_share(answers.right(answers.plain))}"
+    if 0 < sure.sum() < len(sure):
+        line += f"; without those that are unsure {_share(right[sure])}"
+    return [line]
 
-    Args:
-      answers: For all queries.
-      images: Names of the queries.
-      support_images: Names of the supports.
-      support_labels: Their classes.
 
-    Returns:
-      One row a query, in the queries' order.
-    """
-
-    def near(index: int) -> Nearest:
-        name = answers.classes[support_labels[index]]
-        return Nearest(support_images[index], name, index)
-
-    def row(i: int, image: str) -> Row:
-        probability_c = answers.probabilities[i]
-        best, second, *_ = [*np.argsort(-probability_c, kind="stable"), -1]
-        return Row(
-            image=image,
-            class_name=answers.classes[best],
-            probability=float(probability_c[best]),
-            rejected=bool(answers.rejected[i]),
-            second=answers.classes[second],
-            second_probability=float(probability_c[second]),
-            plain=answers.classes[answers.plain[i]],
-            nearest=tuple(near(int(j)) for j in answers.nearest[i]),
-            probabilities=dict(
-                zip(answers.classes, probability_c.tolist(), strict=True)
-            ),
-            number=i,
-        )
-
-    return [row(i, image) for i, image in enumerate(images)]
+def _share(right: np.ndarray) -> str:
+    return f"{right.mean():.0%} ({int(right.sum())} of {len(right)})"

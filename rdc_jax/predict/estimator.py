@@ -1,23 +1,18 @@
-"""RDC as a scikit-learn classifier, on arrays or on folders of pictures."""
+"""RDC as a scikit-learn classifier, on arrays or on pictures."""
 
-import logging
+import dataclasses
 import os
-import pathlib
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.names import printable
-from rdc_jax.predict.answers import Answers, Outcome, make_rows, summarize
-from rdc_jax.predict.classify import Options, class_distances, classify
-from rdc_jax.predict.embedding import Embedded, Embedder, embed_files, make_embedder
-from rdc_jax.predict.pictures import (
-    display_name,
-    find_queries,
-    open_support,
-    squeeze,
-)
+from rdc_jax.predict.answers import Answers
+from rdc_jax.predict.classify import Options, classify
+from rdc_jax.predict.embedding import Embedder, Pictures, embed, embed_support
+from rdc_jax.predict.pictures import as_picture, find_queries, open_support
 from rdc_jax.predict.task import Support
 from rdc_jax.runtime.errors import UserError
 
@@ -30,8 +25,6 @@ except ImportError as error:
         "RDCClassifier needs scikit-learn 1.6 or later: pip install 'rdc-jax[predict]'"
     ) from error
 
-
-_log = logging.getLogger(__name__)
 _DTYPES = (np.float64, np.float32)
 
 
@@ -55,16 +48,21 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
 
     Args:
       backbone: ``None``: X are features ``[n, d]``. Otherwise X are pictures: a folder,
-        or an array ``[n, h, w, 3]`` of pixels in 0 … 255. A checkpoint as
-        ``rdc_jax.models.load_backbone`` takes it, ``"packaged"`` for the weights that
-        come with the package, or any function from images to features.
-      params: ``RDCParams``; ``None`` for their defaults.
-      transductive: Whether queries are compared with each other: ``auto``, or always
+        a list of files or of PIL images, or an array ``[n, h, w, 3]`` of pixels in
+        0 … 255. A checkpoint as ``rdc_jax.models.load_backbone`` takes it,
+        ``"packaged"`` for the weights that come with the package, or any function from
+        images to features.
+      k: Neighbours of a row; ``None``, here and in the next three: as ``params`` say.
+      k2: Ranks that query expansion averages over.
+      lam: Weight of the plain distance against the Jaccard distance.
+      dim: Dimensions of the subspace.
+      params: All of ``RDCParams``; ``None`` for their defaults.
+      transductive: Whether queries are compared with each other: ``"auto"``, or always
         (``True``), or never (``False``).
       temperature: Of the probabilities; ``None``: fitted on the supports.
       reject_below: ``explain`` flags answers of a smaller probability.
-      batch_size: Queries compared with each other at a time; ``None``: 150, or four
-        times the supports if that is more, up to 2,048.
+      batch_size: The most queries that are compared with each other; ``None``: 150, or
+        four times the supports if that is more, up to 2,048.
       image_size: Edge of the backbone's images in pixels; ``None``: what the
         checkpoint notes, else 224.
       normalize: From pixels ``[b, image_size, image_size, 3]`` in 0 … 255 to what the
@@ -84,6 +82,10 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         self,
         backbone: Any = None,
         *,
+        k: Any = None,
+        k2: Any = None,
+        lam: Any = None,
+        dim: Any = None,
         params: Any = None,
         transductive: Any = "auto",
         temperature: Any = None,
@@ -93,6 +95,10 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         normalize: Any = None,
     ) -> None:
         self.backbone = backbone
+        self.k = k
+        self.k2 = k2
+        self.lam = lam
+        self.dim = dim
         self.params = params
         self.transductive = transductive
         self.temperature = temperature
@@ -105,7 +111,7 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         """Take in the labelled examples.
 
         Args:
-          X: A folder with one folder a class, or an array; see ``backbone``.
+          X: A folder with one folder a class; or a list or an array, see ``backbone``.
           y: The class of each row; none for a folder.
 
         Returns:
@@ -114,173 +120,117 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         Raises:
           UserError: The folder has no two classes of readable pictures.
         """
+        self._options()  # mistakes in parameters are told here
         self._loaded = None
         if self.backbone is not None:
             self._loaded = self._embedder()
         if isinstance(X, (str, os.PathLike)):
-            return self._fit_folder(X)
-        X, y = validate_data(self, self._features(X), y, dtype=_DTYPES)
-        check_classification_targets(y)
-        self.classes_, labels_s = np.unique(y, return_inverse=True)
-        return self._keep(X, labels_s, [str(i) for i in range(len(X))])
+            support = embed_support(partial(embed, self._embedder()), open_support(X))
+            self.classes_ = np.array(support.class_names)
+            self.n_features_in_ = support.features.shape[1]
+        else:
+            rows = self._rows(X)
+            X, y = validate_data(self, rows.features, y, dtype=_DTYPES)
+            check_classification_targets(y)
+            self.classes_, labels_s = np.unique(y, return_inverse=True)
+            names = rows.names or tuple(map(str, range(len(X))))
+            support = Support(X, labels_s.astype(np.int32), (), names)
+        self.support_features_ = support.features
+        self.support_labels_ = support.labels
+        self.support_images_ = list(support.images)
+        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Give the class of each query.
 
         Args:
-          X: A folder of pictures, or an array. Of a folder, the answers are in the
-            sorted order of the files, without those that cannot be read; ``explain``
-            gives their names.
+          X: A folder of pictures, a list or an array. Of a folder, the answers are in
+            the sorted order of the files, without those that cannot be read;
+            ``explain`` gives their names.
 
         Returns:
           One of ``classes_`` for each.
         """
-        predicted = self._answer(self._query(X).features).predicted
-        return self.classes_[predicted]
+        answers = self.explain(X)
+        return self.classes_[answers.predicted]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the calibrated probability of each class.
-
-        Args:
-          X: As in ``predict``.
-
-        Returns:
-          ``[q, c]``, columns in the order of ``classes_``.
-        """
-        return self._answer(self._query(X).features).probabilities
+        """Give calibrated probabilities ``[q, c]``, columns as in ``classes_``."""
+        return self.explain(X).probabilities
 
     def distances(self, X: Any) -> np.ndarray:
-        """Give the distance to each class; the smallest is the answer.
-
-        Args:
-          X: As in ``predict``.
-
-        Returns:
-          ``[q, c]``, columns in the order of ``classes_``.
-        """
-        features = self._query(X).features
-        return class_distances(self._support(), features, self._options())
+        """Give distances to the classes ``[q, c]``; the smallest is the answer."""
+        return self.explain(X).distances
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Give scores of which the largest is the answer: minus the distances.
 
-        Args:
-          X: As in ``predict``.
-
-        Returns:
-          ``[q, c]``; for two classes ``[q]``, positive for the second.
+        For two classes ``[q]``, positive for the second.
         """
         dist_qc = self.distances(X)
         return dist_qc[:, 0] - dist_qc[:, 1] if len(self.classes_) == 2 else -dist_qc
 
-    def explain(self, X: Any) -> Outcome:
+    def explain(self, X: Any) -> Answers:
         """Answer with everything the command line shows.
 
         Args:
           X: As in ``predict``.
 
         Returns:
-          Rows with names, probabilities, reject flags, nearest supports and the answer
-          without RDC; unreadable pictures; notes on how the answers came about.
+          Arrays, and ``rows`` with names, probabilities, reject flags, nearest supports
+          and the answer without RDC; unreadable pictures; notes on how the answers came
+          about.
         """
-        query = self._query(X)
-        answers = self._answer(query.features)
-        labels_s = self.support_labels_
-        rows = make_rows(answers, query.names, self.support_images_, labels_s)
-        summary = summarize(answers, len(labels_s), self.reject_below)
-        return Outcome(rows, query.unreadable, summary, answers.notes)
-
-    def _fit_folder(self, folder: str | os.PathLike[str]) -> "RDCClassifier":
-        source = open_support(folder)
-        paths = source.paths
-        found = self._embed_files(paths)
-        kept, labels_s = np.unique(source.labels[found.rows], return_inverse=True)
-        self.classes_ = np.array([source.class_names[i] for i in kept])
-        self.n_features_in_ = found.features.shape[1]
-        images = [printable(source.ids[row]) for row in found.rows]
-        return self._keep(found.features, labels_s, images)
-
-    def _keep(
-        self, X: np.ndarray, labels_s: np.ndarray, images: list[str]
-    ) -> "RDCClassifier":
-        self._options()  # mistakes in parameters are told here
-        self.support_features_ = X
-        self.support_labels_ = labels_s.astype(np.int32)
-        self.support_images_ = images
-        return self
-
-    def _query(self, X: Any) -> "_Query":
         check_is_fitted(self)
-        if not isinstance(X, (str, os.PathLike)):
-            X = validate_data(self, self._features(X), dtype=_DTYPES, reset=False)
-            return _Query(X, [str(i) for i in range(len(X))], [])
-        root = pathlib.Path(X)
-        paths = find_queries(root)
-        found = self._embed_files(paths)
-        names = [display_name(path, root) for path in paths]
-        return _Query(
-            found.features,
-            [names[row] for row in found.rows],
-            [(names[i], error.reason) for i, error in found.unreadable.items()],
+        support = Support(
+            self.support_features_,
+            self.support_labels_,
+            tuple(map(str, self.classes_)),
+            tuple(self.support_images_),
         )
+        if isinstance(X, (str, os.PathLike)):
+            queries = find_queries(X)
+            query = embed(self._embedder(), [*queries.values()], [*queries])
+        else:
+            query = self._rows(X)
+            X = validate_data(self, query.features, dtype=_DTYPES, reset=False)
+            query = query._replace(features=X)
+        return classify(support, query, self._options())
 
-    def _answer(self, features: np.ndarray) -> Answers:
-        names = tuple(map(str, self.classes_))
-        return classify(self._support(), features, names, self._options())
-
-    def _features(self, X: Any) -> Any:
-        """Features of an array of pictures; anything else is features already."""
-        if self.backbone is None:
-            return X
-        images = np.asarray(X)
-        if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
-            raise ValueError(
-                "with a backbone, X is a folder or pictures [n, h, w, 3] of uint8, not "
-                f"{images.dtype}{list(images.shape)}; backbone=None takes features"
-            )
-        embedder = self._embedder()
-        return embedder(squeeze(images, embedder.square))
-
-    def _embed_files(self, paths: tuple[pathlib.Path, ...]) -> Embedded:
-        if self.backbone is None:
-            raise UserError(
-                "folders need a backbone: give a checkpoint, a function, or 'packaged'"
-            )
-        found = embed_files(self._embedder(), paths)
-        for error in found.unreadable.values():
-            _log.warning("unreadable: %s: %s", error.where, error.reason)
-        return found
+    def _rows(self, X: Any) -> Pictures:
+        """Features of a list or an array of pictures; without a backbone, X itself."""
+        kinds = (str, os.PathLike, Image.Image)
+        listed = isinstance(X, (list, tuple)) and X and isinstance(X[0], kinds)
+        if self.backbone is None and not listed:
+            return Pictures(X)
+        answer = embed(self._embedder(), [as_picture(one) for one in X])
+        for name, reason in answer.unreadable:  # an answer for each, or none at all
+            raise UserError(f"{name}: {reason}; leave it out of the list")
+        return answer
 
     def _embedder(self) -> Embedder:
         """The network, which ``fit`` loads once; a pickle does not hold it."""
         if (loaded := getattr(self, "_loaded", None)) is not None:
             return loaded
-        packaged = isinstance(self.backbone, str) and self.backbone == "packaged"
-        return make_embedder(
-            None if packaged else self.backbone,
-            image_size=self.image_size,
-            normalize=self.normalize,
-        )
+        if self.backbone is None:
+            raise UserError(
+                "pictures need a backbone: give a checkpoint, a function, or 'packaged'"
+            )
+        return Embedder(self.backbone, self.image_size, self.normalize)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_loaded": None}
 
-    def _support(self) -> Support:
-        return Support(self.support_features_, self.support_labels_, len(self.classes_))
-
     def _options(self) -> Options:
+        params = RDCParams() if self.params is None else self.params
+        given = {name: getattr(self, name) for name in ("k", "k2", "lam", "dim")}
+        given = {name: value for name, value in given.items() if value is not None}
+        if given and isinstance(params, RDCParams):
+            params = dataclasses.replace(params, **given)
         return Options(
-            params=RDCParams() if self.params is None else self.params,
+            params=params,
             transductive=self.transductive,
             temperature=self.temperature,
             reject_below=self.reject_below,
             batch_size=self.batch_size,
         )
-
-
-class _Query(NamedTuple):
-    """Features to classify, with the names of what they are of."""
-
-    features: np.ndarray
-    names: list[str]
-    unreadable: list[tuple[str, str]]

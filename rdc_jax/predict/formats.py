@@ -1,99 +1,111 @@
-"""Answers as a table for people, JSON or CSV."""
+"""Answers as a table for people, JSON, CSV, or a page to look through."""
 
+import base64
+import collections
 import csv
 import io
 import json
-from typing import Any
 
-from rdc_jax.predict.answers import Outcome, Row, percent
+from rdc_jax.predict.answers import Answers, Row, accuracy, percent
+from rdc_jax.runtime.html import template
+from rdc_jax.runtime.text import table
 
 FORMATS = ("table", "json", "csv")
 
 _BOLD, _YELLOW, _PLAIN = "\033[1m", "\033[33m", "\033[0m"
 _COLUMNS = (
-    "image",
-    "class",
-    "probability",
-    "rejected",
-    "second_class",
-    "second_probability",
-    "class_without_rdc",
-    "problem",
+    *("image", "class", "probability", "rejected"),
+    *("second_class", "second_probability", "class_without_rdc", "problem"),
 )
 
 
-def render(outcome: Outcome, form: str, *, colour: bool = False) -> str:
-    """Write the answers in one of ``FORMATS``.
-
-    Args:
-      outcome: Of the run.
-      form: One of ``FORMATS``.
-      colour: Whether a table may have a terminal's colours.
-
-    Returns:
-      Text that ends in a newline.
-    """
+def render(answers: Answers, form: str, *, colour: bool = False) -> str:
+    """Write the answers in one of ``FORMATS``, a table in a terminal's colours."""
     if form == "json":
-        return _as_json(outcome)
-    return _as_csv(outcome) if form == "csv" else _as_table(outcome, colour)
+        return _as_json(answers)
+    return _as_csv(answers) if form == "csv" else _as_table(answers, colour)
 
 
-def _as_json(outcome: Outcome) -> str:
+def render_page(answers: Answers) -> str:
+    """Write answers with thumbnails as HTML: one file, no scripts, nothing loaded."""
+    rows = sorted(answers.rows, key=lambda row: (-row.probability, row.image))
+    counts = collections.Counter(row.class_name for row in rows)
+    return template("rdc_jax.predict", "page.html").render(
+        answers=answers,
+        accuracy=accuracy(answers),
+        rows=rows,
+        unsure=sum(row.rejected for row in rows),
+        changed=sum(row.changed for row in rows),
+        counts=[(n, counts[n]) for n in answers.support.class_names if counts[n]],
+        used=sorted({near.number for row in rows for near in row.nearest}),
+        threshold=f"{100 * answers.reject_below:.3g}%",
+        percent=percent,
+        uri=_uri,
+    )
+
+
+def _as_json(answers: Answers) -> str:
+    predictions = [
+        {
+            "image": row.image,
+            "class": row.class_name,
+            "probability": round(row.probability, 4),
+            "rejected": row.rejected,
+            "class_without_rdc": row.plain,
+            "probabilities": {k: round(p, 4) for k, p in row.probabilities.items()},
+            "nearest_supports": [
+                {"image": near.image, "class": near.class_name} for near in row.nearest
+            ],
+        }
+        for row in answers.rows
+    ]
     content = {
-        **outcome.summary,
-        "notes": list(outcome.notes),
-        "predictions": [row.as_json() for row in outcome.rows],
+        **answers.summary,
+        "notes": list(answers.notes),
+        "predictions": predictions,
         "unreadable": [
-            {"image": image, "reason": reason} for image, reason in outcome.unreadable
+            {"image": image, "reason": reason} for image, reason in answers.unreadable
         ],
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _as_csv(outcome: Outcome) -> str:
+def _as_csv(answers: Answers) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    for row in outcome.rows:
-        writer.writerow(
-            (
-                *(row.image, row.class_name, f"{row.probability:.4f}"),
-                *("yes" if row.rejected else "no", row.second),
-                *(f"{row.second_probability:.4f}", row.plain, ""),
-            )
-        )
-    for image, reason in outcome.unreadable:
+    for row in answers.rows:
+        first = row.image, row.class_name, f"{row.probability:.4f}"
+        second = row.second, f"{row.second_probability:.4f}"
+        rejected = "yes" if row.rejected else "no"
+        writer.writerow((*first, rejected, *second, row.plain, ""))
+    for image, reason in answers.unreadable:
         writer.writerow((image, *[""] * 6, f"unreadable: {reason}"))
     return buffer.getvalue()
 
 
-def _as_table(outcome: Outcome, colour: bool) -> str:
-    header = ("image", "class", "probability", "")
-    lines = [
+def _as_table(answers: Answers, colour: bool) -> str:
+    rows = answers.rows
+    cells = [
         (row.image, row.class_name, percent(row.probability), _remark(row))
-        for row in outcome.rows
+        for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-    paint = _painter(colour)
-    text = [paint(_line(header, widths), _BOLD)]
-    for row, line in zip(outcome.rows, lines, strict=True):
-        text.append(paint(_line(line, widths), _YELLOW if row.rejected else ""))
-    return "\n".join(text) + "\n"
+    lines = table([("image", "class", "probability", ""), *cells]).splitlines()
+    if colour:
+        lines[0] = f"{_BOLD}{lines[0]}{_PLAIN}"
+        for i, row in enumerate(rows, 1):
+            lines[i] = f"{_YELLOW}{lines[i]}{_PLAIN}" if row.rejected else lines[i]
+    return "\n".join(lines) + "\n"
 
 
 def _remark(row: Row) -> str:
     remarks = []
     if row.rejected:
-        remarks.append(f"rejected; next {row.second} {percent(row.second_probability)}")
+        remarks.append(f"unsure; next {row.second} {percent(row.second_probability)}")
     if row.changed:
         remarks.append(f"without RDC: {row.plain}")
     return "; ".join(remarks)
 
 
-def _line(cells: tuple[str, ...], widths: list[int]) -> str:
-    left = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-    return "  ".join(left).rstrip()
-
-
-def _painter(colour: bool) -> Any:
-    return lambda text, code: f"{code}{text}{_PLAIN}" if colour and code else text
+def _uri(jpeg: bytes) -> str:
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"

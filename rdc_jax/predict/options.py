@@ -1,7 +1,9 @@
 """The flags of ``python -m rdc_jax.predict``."""
 
 import argparse
+import difflib
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 from rdc_jax.predict.formats import FORMATS
@@ -15,9 +17,8 @@ pictures in each; the folders' names are the class names. That of --query holds
 the pictures to classify, loose or in folders of any name. Nothing is trained,
 and nothing leaves the machine.
 
-Pictures are classified together by Ranking Distance Calibration (RDC), which
-compares them with each other as well as with the examples, as long as there are
-enough of them to gain from it."""
+Ranking Distance Calibration (RDC) compares the pictures with each other as well
+as with the examples, if there are enough of them to gain from it."""
 
 _MORE = """\
 examples:
@@ -26,8 +27,9 @@ examples:
   python -m rdc_jax.predict --support labelled --query new --out new.csv
   python -m rdc_jax.predict --support labelled --query new --format json | jq .
 
-output: for each picture its class, the probability of that class, and whether
-it is below --reject_below. Everything else (notes, unreadable pictures,
+output: for each picture its class, the probability of that class, and "unsure"
+where it is below --reject_below. If all pictures of --query are in folders named
+like the classes, the accuracy too. Everything else (notes, unreadable pictures,
 progress) goes to stderr. Colours only on a terminal; NO_COLOR=1 turns them off.
 
 exit code: 0 every picture was classified; 1 some pictures could not be read,
@@ -53,6 +55,22 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line; a mistake prints one line and exits with 2."""
+    flags = parser()
+    arguments, unknown = flags.parse_known_args(argv)
+    # Told before missing ones: a flag is often missing because it is misspelt.
+    for word in unknown[:1]:
+        known = [name for action in flags._actions for name in action.option_strings]
+        close = difflib.get_close_matches(word.partition("=")[0], known, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        flags.error(f"unrecognized arguments: {word}{hint}")
+    for name in ("support", "query"):
+        if getattr(arguments, name) is None:
+            flags.error(f"--{name} is missing: give a folder")
+    return arguments
+
+
 def parser() -> argparse.ArgumentParser:
     """Make the parser of the command line."""
     made = _Parser(
@@ -61,114 +79,68 @@ def parser() -> argparse.ArgumentParser:
         epilog=_MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
-        "--support",
-        required=True,
-        metavar="DIR",
-        help="labelled: DIR/<class>/<picture>",
+    add = made.add_argument
+    add("--support", metavar="DIR", help="labelled: DIR/<class>/<picture>")
+    add("--query", metavar="DIR", help="pictures to classify, or one picture")
+    add("--list", action=_List, nargs=0, help="print which checkpoints there are")
+    group = made.add_argument_group("output")
+    add = group.add_argument
+    add("--format", choices=FORMATS, help="default: what --out ends in, else table")
+    add("--out", metavar="FILE", help="write there instead of stdout")
+    add("--html", metavar="FILE", help="also write a page with thumbnails")
+    add = group.add_mutually_exclusive_group().add_argument
+    add("--quiet", action="store_true", help="only answers, errors, unreadable files")
+    add("--verbose", action="store_true", help="also what is read and computed")
+    group.add_argument(
+        "--debug", action="store_true", help="show the traceback of an error"
     )
-    made.add_argument(
-        "--query",
-        required=True,
-        metavar="DIR",
-        help="pictures to classify, or one picture",
-    )
-    made.add_argument(
-        "--list", action=_List, nargs=0, help="print which checkpoints there are"
-    )
-    _add_output(made.add_argument_group("output"))
     _add_method(made.add_argument_group("method"))
     return made
 
 
-def _add_output(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--format", choices=FORMATS, help="by default what --out ends in, else table"
-    )
-    group.add_argument("--out", metavar="FILE", help="write there instead of stdout")
-    group.add_argument(
-        "--html", metavar="FILE", help="also write a page with thumbnails"
-    )
-    loud = group.add_mutually_exclusive_group()
-    loud.add_argument(
-        "--quiet", action="store_true", help="only answers, errors, unreadable pictures"
-    )
-    loud.add_argument(
-        "--verbose", action="store_true", help="also what is read and computed"
-    )
-    group.add_argument(
-        "--debug", action="store_true", help="show the traceback of an error"
-    )
-
-
 def _add_method(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--checkpoint",
         metavar="PATH",
+        default="packaged",
         help="a work directory of run_pretrain.py, a torch file (399.tar) or a "
         ".safetensors file; by default the weights that come with the package",
     )
-    group.add_argument(
+    add(
         "--image_size",
-        type=_count,
+        type=int,
         metavar="PIXELS",
         help="what the checkpoint was trained at, where it does not say so itself "
         "(torch files; 224 is assumed)",
     )
-    group.add_argument(
+    add(
         "--reject_below",
-        type=_probability,
+        type=float,
         default=0.5,
         metavar="P",
-        help="mark answers of a smaller probability as rejected (0.5 if not given: "
-        "likelier wrong than right)",
+        help="call answers of a smaller probability unsure (default 0.5: likelier "
+        "wrong than right)",
     )
-    group.add_argument(
+    add(
         "--temperature",
-        type=_positive,
+        type=float,
         metavar="T",
-        help="how fast probabilities fall with distance: smaller is surer (by default "
+        help="how fast probabilities fall with distance: smaller is surer (default: "
         "fitted to the labelled pictures)",
     )
-    group.add_argument(
-        "--transduction",
+    add(
+        "--transductive",
         choices=("auto", "always", "never"),
         default="auto",
-        help="compare pictures with each other by RDC: auto does so where there are "
-        "at least 10, and twice as many as labelled ones; otherwise each gets, by "
-        "itself, the class whose mean is nearest",
+        help="compare pictures with each other by RDC. auto: if there are at least "
+        "10, and twice as many as labelled ones; otherwise each gets, by itself, the "
+        "class whose mean is nearest",
     )
-    group.add_argument(
+    add(
         "--batch_size",
-        type=_count,
+        type=int,
         metavar="N",
-        help="pictures that are compared with each other at a time, at most (150, or 4 "
-        "times the labelled ones)",
+        help="the most pictures that are compared with each other (150, or 4 times "
+        "the labelled ones)",
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
-
-
-def _probability(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
-    return value
-
-
-def _positive(text: str) -> float:
-    value = _number(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return value
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None

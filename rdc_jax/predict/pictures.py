@@ -1,16 +1,21 @@
-"""The user's folders: labelled pictures by class, loose pictures to classify."""
+"""The user's pictures: where they are, and how they are decoded."""
 
 import io
 import os
 import pathlib
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image
+from PIL import Image, ImageOps
 
-from rdc_jax.data.decode import EXTENSIONS, UnreadableImage, read_image
+from rdc_jax.data.decode import (
+    EXTENSIONS,
+    UnreadableImage,
+    decode_picture,
+    read_picture,
+)
 from rdc_jax.data.folder import open_folder
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import printable, sort_key
@@ -20,27 +25,15 @@ from rdc_jax.runtime.errors import UserError
 THUMBNAIL = 160  # pixels of the longer edge
 _QUALITY = 80
 
-
-class Picture(NamedTuple):
-    """One picture, decoded.
-
-    Attributes:
-      square: Squeezed into a square, as networks of the field see it.
-      thumbnail: JPEG bytes in the picture's own shape; empty where none was asked for.
-    """
-
-    square: UInt8[np.ndarray, "size size 3"]
-    thumbnail: bytes
+# A file, an open picture, or decoded pixels.
+AnyPicture = pathlib.Path | Image.Image | UInt8[np.ndarray, "h w 3"]
+# Squeezed into a square, whatever its aspect, as networks of the field see it; and a
+# thumbnail in its own shape: JPEG bytes, empty where none was asked for.
+Decoded = tuple[UInt8[np.ndarray, "size size 3"], bytes]
 
 
 def open_support(folder: str | os.PathLike[str]) -> ImageSet:
     """Open the labelled pictures, ``folder/<class>/<picture>``.
-
-    Args:
-      folder: One folder a class; a class's name is its folder's.
-
-    Returns:
-      The pictures, by class and name.
 
     Raises:
       UserError: There are not at least two classes with pictures.
@@ -54,7 +47,7 @@ def open_support(folder: str | os.PathLike[str]) -> ImageSet:
     return source
 
 
-def find_queries(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
+def find_queries(path: str | os.PathLike[str]) -> dict[str, pathlib.Path]:
     """List the pictures to classify, in sorted order.
 
     Hidden files and folders are passed over, and linked folders are not entered.
@@ -63,73 +56,21 @@ def find_queries(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
       path: A folder, searched with all folders below it, or one picture.
 
     Returns:
-      The picture files.
+      The files, under their paths below the folder.
 
     Raises:
       UserError: There is no picture.
     """
     root = pathlib.Path(path)
+    where = printable(str(root))
     if root.is_file():
-        return (root,)
+        return {root.name: root}
     if not root.is_dir():
-        raise UserError(
-            f"{printable(str(root))} is not there: give a folder or one picture"
-        )
-    found = tuple(_walk(root))
-    if not found:
-        kinds = " ".join(sorted(EXTENSIONS))
-        raise UserError(f"no pictures under {printable(str(root))} ({kinds})")
-    return found
-
-
-def read_pictures(
-    paths: tuple[pathlib.Path, ...], size: int, *, thumbnails: bool = False
-) -> Iterator[Picture | UnreadableImage]:
-    """Decode pictures in threads, a few ahead of the reader.
-
-    Args:
-      paths: The files.
-      size: Edge of the squares in pixels.
-      thumbnails: Whether to make thumbnails too.
-
-    Yields:
-      For each path in turn, the picture, or why it cannot be read.
-    """
-
-    def read(path: pathlib.Path) -> Picture | UnreadableImage:
-        try:
-            pixels = read_image(path)
-        except UnreadableImage as error:
-            return error
-        thumbnail = _thumbnail(Image.fromarray(pixels)) if thumbnails else b""
-        return Picture(_square(pixels, size), thumbnail)
-
-    return threaded_map(read, paths, batch=8)
-
-
-def squeeze(
-    images: UInt8[np.ndarray, "n h w 3"], size: int
-) -> UInt8[np.ndarray, "n size size 3"]:
-    """Squeeze decoded pictures into squares, without keeping their aspect.
-
-    >>> squeeze(np.zeros((2, 30, 40, 3), np.uint8), 16).shape
-    (2, 16, 16, 3)
-    """
-    return np.stack([_square(image, size) for image in images])
-
-
-def display_name(path: pathlib.Path, root: pathlib.Path) -> str:
-    """Name a picture by its path below the folder it was found in.
-
-    >>> display_name(pathlib.Path("new/trip/1.jpg"), pathlib.Path("new"))
-    'trip/1.jpg'
-    """
-    return printable(path.name if path == root else str(path.relative_to(root)))
-
-
-def _square(pixels: np.ndarray, size: int) -> np.ndarray:
-    image = Image.fromarray(pixels)
-    return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR))
+        raise UserError(f"{where} is not there: give a folder or one picture")
+    paths = {str(file.relative_to(root)): file for file in _walk(root)}
+    if not paths:
+        raise UserError(f"no pictures under {where} ({' '.join(sorted(EXTENSIONS))})")
+    return paths
 
 
 def _walk(root: pathlib.Path) -> Iterator[pathlib.Path]:
@@ -139,6 +80,62 @@ def _walk(root: pathlib.Path) -> Iterator[pathlib.Path]:
             suffix = os.path.splitext(name)[1].lower()
             if suffix in EXTENSIONS and not name.startswith("."):
                 yield pathlib.Path(folder, name)
+
+
+def read_pictures(
+    pictures: Iterable[AnyPicture], size: int, *, thumbnails: bool = False
+) -> Iterator[Decoded | UnreadableImage]:
+    """Decode pictures in threads, a few ahead of the reader.
+
+    Args:
+      pictures: In any form.
+      size: Edge of the squares in pixels.
+      thumbnails: Whether to make thumbnails too.
+
+    Yields:
+      For each in turn, what it holds or why it cannot be read.
+    """
+
+    def read(picture: AnyPicture) -> Decoded | UnreadableImage:
+        try:
+            image = _as_rgb(picture)
+        except UnreadableImage as error:
+            return error
+        square = np.asarray(image.resize((size, size), Image.Resampling.BILINEAR))
+        return square, _thumbnail(image) if thumbnails else b""
+
+    return threaded_map(read, pictures, batch=8)
+
+
+def as_picture(one: Any) -> AnyPicture:
+    """Take a path, a PIL image or an array of pixels; anything else is a ValueError."""
+    if isinstance(one, (str, os.PathLike)):
+        return pathlib.Path(one)
+    if isinstance(one, Image.Image):
+        return one
+    pixels = np.asarray(one)
+    if pixels.ndim == 3 and pixels.shape[-1] == 3 and pixels.dtype == np.uint8:
+        return pixels
+    raise ValueError(
+        "with a backbone, X is a folder, a list of files or PIL images, or pictures "
+        "[n, h, w, 3] of uint8; features need backbone=None (one item is "
+        f"{pixels.dtype}{list(pixels.shape)})"
+    )
+
+
+def _as_rgb(picture: AnyPicture) -> Image.Image:
+    if isinstance(picture, pathlib.Path):
+        return read_picture(picture)
+    if not isinstance(picture, Image.Image):
+        return Image.fromarray(picture)
+    if picture.mode == "RGB" and not picture.getexif():
+        return picture
+    # Transparency and 16 bits are treated as those of a file, by the same code.
+    if "transparency" in picture.info:
+        picture = picture.convert("RGBA")
+    buffer = io.BytesIO()
+    ImageOps.exif_transpose(picture).save(buffer, "TIFF")
+    return decode_picture(buffer.getvalue(), where="picture")
 
 
 def _thumbnail(image: Image.Image) -> bytes:

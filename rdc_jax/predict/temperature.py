@@ -12,13 +12,10 @@ In a class of one there is nothing to take out. Where all classes are so, the fa
 one, and the temperature the typical one of a task of that many examples.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Float, Int
 
-from rdc_jax.predict.plain import distances, unit_rows
-from rdc_jax.predict.task import Support
+from rdc_jax.predict.task import Support, plain_distances
 
 # The medians, over eight domains, of the temperatures that are best in hindsight.
 _PLAIN = (0.048, 0.142)
@@ -27,51 +24,38 @@ _SPREAD = 0.5  # standard deviation of the prior on the factor's logarithm
 _LOG_FACTORS = np.linspace(-3.0, 3.0, 241)
 
 
-class Temperature(NamedTuple):
-    """A temperature, and whether the task's own supports had a say in it."""
-
-    value: float
-    fitted: bool
-
-
-def fit_temperature(support: Support, *, transductive: bool) -> Temperature:
+def fit_temperature(support: Support, *, transductive: bool) -> tuple[float, bool]:
     """Find the temperature of a task by leaving supports out.
 
     The factor is found on plain distances and holds for calibrated ones too: it says
     how much harder the task is than others, and both become less certain alike. That
     needs no queries, and costs next to nothing.
 
-    Args:
-      support: The labelled rows.
-      transductive: Whether it is for calibrated distances or plain ones.
-
     Returns:
-      The temperature.
+      The temperature, and whether the supports had a say in it.
     """
-    shot_c = np.bincount(support.labels, minlength=support.num_classes)
-    held_hc, labels_h = left_out_distances(support)
-    curve = _CALIBRATED if transductive else _PLAIN
-    usual = _typical(curve, shot_c.mean())
-    if not len(labels_h) or support.num_classes < 2:
-        return Temperature(usual, False)
+    shot_c = np.bincount(support.labels)
+    usual = _typical(_CALIBRATED if transductive else _PLAIN, shot_c.mean())
+    if len(shot_c) < 2 or shot_c.max() < 2:
+        return usual, False
+    dist_hc, labels_h = left_out_distances(support)
     before = _typical(_PLAIN, np.maximum(shot_c - 1, 1).mean())
+    rows_h = np.arange(len(labels_h))
     log_likelihood_g = np.array(
         [
-            _log_softmax(-held_hc / (before * np.exp(g)))[
-                np.arange(len(labels_h)), labels_h
-            ].sum()
+            _log_softmax(-dist_hc / (before * np.exp(g)))[rows_h, labels_h].sum()
             for g in _LOG_FACTORS
         ]
     )
     posterior_g = log_likelihood_g - _LOG_FACTORS**2 / (2 * _SPREAD**2)
     factor = np.exp(_LOG_FACTORS[posterior_g.argmax()])
-    return Temperature(float(usual * factor), True)
+    return float(usual * factor), True
 
 
 def probabilities(
     dist_qc: Float[np.ndarray, "q c"], temperature: float
-) -> Float64[np.ndarray, "q c"]:
-    """Softmax of minus distance over temperature.
+) -> Float[np.ndarray, "q c"]:
+    """Softmax of minus distance over temperature, in float64.
 
     >>> probabilities(np.array([[0.1, 0.2]]), 0.1).round(3).tolist()
     [[0.731, 0.269]]
@@ -81,35 +65,27 @@ def probabilities(
 
 def left_out_distances(
     support: Support,
-) -> tuple[Float64[np.ndarray, "h c"], Int[np.ndarray, " h"]]:
+) -> tuple[Float[np.ndarray, "h c"], Int[np.ndarray, " h"]]:
     """Classify each support by the others.
 
     When the r-th support of a class is out, so is the r-th of every other class that
     has two or more (counted around): all class means then rest on one support less,
     and no class is at a disadvantage.
 
-    Args:
-      support: The labelled rows.
-
     Returns:
       Distances of the supports of classes of two or more, and their labels.
     """
-    feat_sd = unit_rows(support.features)
-    members = [np.flatnonzero(support.labels == c) for c in range(support.num_classes)]
-    rounds = max(map(len, members))
-    held, labels = [], []
-    for r in range(rounds):
+    feat_sd, labels_s, class_names, *_ = support
+    members = [np.flatnonzero(labels_s == c) for c in range(len(class_names))]
+    dist, labels = [], []
+    for r in range(max(map(len, members))):
         out = {c: m[r % len(m)] for c, m in enumerate(members) if len(m) > 1}
-        mean_cd = np.stack(
-            [
-                feat_sd[np.setdiff1d(m, out.get(c, -1))].mean(axis=0)
-                for c, m in enumerate(members)
-            ]
-        )
+        rest = np.setdiff1d(np.arange(len(labels_s)), list(out.values()))
+        others = Support(feat_sd[rest], labels_s[rest], class_names)
         now = [c for c in out if r < len(members[c])]
-        held.append(distances(feat_sd[[out[c] for c in now]], mean_cd))
+        dist.append(plain_distances(others, feat_sd[[out[c] for c in now]])[0])
         labels += now
-    return np.concatenate(held), np.array(labels, np.intp)
+    return np.concatenate(dist), np.array(labels, np.intp)
 
 
 def _typical(curve: tuple[float, float], shots: float) -> float:

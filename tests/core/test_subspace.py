@@ -1,5 +1,8 @@
 """The iterated tanh subspace against a full decomposition."""
 
+import functools
+
+import jax
 import numpy as np
 import pytest
 from core.real import real_features
@@ -78,3 +81,16 @@ def test_real_features_within_1e_4_of_the_full_decomposition(shared_dir):
         for rows in (slice(None), np.arange(100) % 20 < 16):  # 5 shots, 1 shot
             assert choose_solver(x[rows].shape, RDCParams()) == "iterate"
             assert distance_error(x[rows], RDCParams()) < 1e-4
+
+
+def test_features_whose_kernel_would_fill_the_memory_are_refused():
+    def run(subspace):
+        feat = jax.ShapeDtypeStruct((10, 150_528), np.float32)
+        labels = np.repeat(np.arange(5), 2)
+        params = RDCParams(subspace=subspace)
+        fn = functools.partial(rdc_jax.rdc, num_classes=5, params=params)
+        return jax.eval_shape(fn, feat, labels, feat).class_distances.shape
+
+    with pytest.raises(ValueError, match="150,528 would need a matrix of 91 GB"):
+        run("tanh")
+    assert run("none") == run("linear") == (10, 5)

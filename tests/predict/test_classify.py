@@ -5,7 +5,9 @@ import pytest
 from predict.test_task import make_task
 
 from rdc_jax import RDCParams
+from rdc_jax.predict.answers import percent, sum_up
 from rdc_jax.predict.classify import Options, classify
+from rdc_jax.predict.embedding import Pictures
 from rdc_jax.runtime.errors import UserError
 
 NAMES = ("ant", "bee", "cat", "dog")
@@ -14,7 +16,9 @@ PARAMS = RDCParams(k=5, k2=3, dim=8)
 
 def answer(queries, *, shots=(3, 1, 2, 4), **options):
     support, query, labels = make_task(shots=shots, queries=queries)
-    return classify(support, query, NAMES, Options(params=PARAMS, **options)), labels
+    support = support._replace(class_names=NAMES)
+    answers = classify(support, Pictures(query), Options(params=PARAMS, **options))
+    return answers, labels
 
 
 def test_enough_queries_are_calibrated_without_a_word():
@@ -26,18 +30,18 @@ def test_enough_queries_are_calibrated_without_a_word():
 def test_few_queries_get_class_means_and_a_note():
     answers, labels = answer(5)
     assert not answers.transductive
-    assert (
-        "5 to classify at a time beside 10 labelled ones are too few"
-        in answers.notes[0]
-    )
-    assert "nearest class mean" in answers.notes[0]
+    assert "needs about 20 pictures" in answers.notes[0]
+    assert "has 5, so the nearest class mean was used" in answers.notes[0]
     assert (answers.predicted == answers.plain).all()
     assert (answers.predicted == labels).mean() > 0.7
 
 
 def test_transduction_can_be_forced_and_forbidden():
     forced, _ = answer(5, transductive=True)
-    assert forced.transductive and "class means may do better" in forced.notes[0]
+    assert (
+        forced.transductive
+        and "the nearest class mean may do better" in forced.notes[0]
+    )
     assert not answer(30, transductive=False)[0].transductive
 
 
@@ -61,7 +65,7 @@ def test_rejection_follows_the_threshold():
 def test_nearest_supports_come_nearest_first():
     support, _, _ = make_task()
     own = support.features[[4, 7]]
-    answers = classify(support, own, NAMES, Options(params=PARAMS, transductive=False))
+    answers = classify(support, Pictures(own), Options(transductive=False))
     assert answers.nearest[:, 0].tolist() == [4, 7]
     assert answers.nearest.shape == (2, 3)
 
@@ -71,6 +75,7 @@ def test_nearest_supports_come_nearest_first():
     [
         ({"transductive": "maybe"}, "use auto, True, False"),
         ({"temperature": 0.0}, "use a number above 0"),
+        ({"temperature": float("nan")}, "use a number above 0"),
         ({"reject_below": 1.5}, "use a number from 0 to 1"),
         ({"batch_size": 0}, "use at least 1"),
     ],
@@ -84,3 +89,21 @@ def test_probabilities_are_those_of_the_predicted_class():
     answers, _ = answer(30)
     assert (answers.probabilities.argmax(axis=1) == answers.predicted).all()
     np.testing.assert_allclose(answers.probabilities.sum(axis=1), 1)
+
+
+def test_accuracy_is_told_where_the_truth_is_known():
+    answers, labels = answer(30, reject_below=0.9)
+    assert "accuracy" not in answers.summary and "accuracy" not in sum_up(answers)[0]
+    truth = tuple(NAMES[label] for label in labels)
+    known = answers._replace(truth=truth)
+    right = answers.predicted == labels
+    assert known.summary["accuracy"] == pytest.approx(100 * right.mean(), abs=0.01)
+    assert f"({right.sum()} of 30)" in sum_up(known)[1]
+    sure = ~answers.rejected
+    assert f"({right[sure].sum()} of {sure.sum()})" in sum_up(known)[1]
+
+
+@pytest.mark.parametrize("threshold", [0.29, 0.5, 0.57])
+def test_what_is_below_a_threshold_does_not_look_as_if_it_reached_it(threshold):
+    assert percent(threshold) == f"{threshold:.0%}"
+    assert int(percent(threshold - 1e-4)[:-1]) < 100 * threshold - 0.5

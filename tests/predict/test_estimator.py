@@ -1,12 +1,15 @@
 """RDCClassifier on folders, pictures and features."""
 
+import dataclasses
 import pickle
 
 import numpy as np
 import pytest
+from PIL import Image
 from predict.test_task import make_task
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 
 from rdc_jax import RDCParams, models
 from rdc_jax.predict import RDCClassifier
@@ -23,8 +26,12 @@ def brightness(images):
     return quarters.mean(axis=(2, 4)).reshape(b, 12)
 
 
+def paths_of(folders):
+    return list(find_queries(folders.query).values())
+
+
 def truth_of(folders):
-    return [folders.truth[path.name] for path in find_queries(folders.query)]
+    return [folders.truth[path.name] for path in paths_of(folders)]
 
 
 def test_folders_give_class_names(folders, checkpoint):
@@ -58,11 +65,69 @@ def test_normalize_sees_pixels_and_replaces_imagenets():
 def test_pictures_in_arrays_equal_pictures_in_files(folders, checkpoint):
     from rdc_jax.data.decode import read_image
 
-    pictures = np.stack([read_image(path) for path in find_queries(folders.query)])
+    pictures = np.stack([read_image(path) for path in paths_of(folders)])
     classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
     np.testing.assert_array_equal(
         classifier.predict_proba(folders.query), classifier.predict_proba(pictures)
     )
+
+
+def test_lists_of_files_or_images_equal_folders(folders, checkpoint):
+    classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    want = classifier.predict_proba(folders.query)
+    paths = paths_of(folders)
+    labelled = sorted(folders.support.glob("*/*"))
+    names = [path.parent.name for path in labelled]
+    images = []
+    for path in paths:
+        with Image.open(path) as image:
+            images.append(image.copy())
+    by_list = RDCClassifier(checkpoint, params=PARAMS).fit(labelled, names)
+    for query in (paths, [str(path) for path in paths], images):
+        np.testing.assert_array_equal(by_list.predict_proba(query), want)
+    assert by_list.explain(paths).rows[0].image == str(paths[0])
+
+
+def test_every_picture_of_a_list_must_be_readable(folders, checkpoint):
+    classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    broken = folders.query / "broken.jpg"
+    broken.write_bytes(b"no picture")
+    with pytest.raises(UserError, match=r"broken\.jpg.*leave it out"):
+        classifier.predict([*paths_of(folders), str(broken)])
+
+
+def test_parameters_of_rdc_are_parameters_of_the_estimator():
+    support, query, _ = make_task()
+    one = RDCClassifier(k=5, k2=3, dim=8, lam=0.1)
+    two = RDCClassifier(params=dataclasses.replace(PARAMS, lam=0.1))
+    one.fit(support.features, support.labels)
+    two.fit(support.features, support.labels)
+    np.testing.assert_array_equal(one.distances(query), two.distances(query))
+    assert clone(one).set_params(lam=0.9).get_params()["lam"] == 0.9
+    three = RDCClassifier(lam=0.9, params=PARAMS).fit(support.features, support.labels)
+    assert not np.allclose(one.distances(query), three.distances(query))
+
+
+def test_a_grid_search_over_parameters_of_rdc():
+    rng = np.random.default_rng(0)
+    feat = rng.normal(size=(40, 16)) + 3 * np.eye(16)[np.repeat([0, 1], 20)]
+    grid = {"k": [3, 5], "lam": [0.3, 0.7]}
+    estimator = RDCClassifier(k2=3, dim=8, transductive=True)
+    search = GridSearchCV(estimator, grid, cv=2).fit(feat, np.repeat([0, 1], 20))
+    assert search.best_score_ > 0.9 and set(search.best_params_) == set(grid)
+
+
+def test_a_misspelt_backbone_names_the_packaged_one(folders):
+    with pytest.raises(UserError, match=r"no pakaged.*'packaged'"):
+        RDCClassifier("pakaged").fit(folders.support)
+
+
+def test_features_that_would_fill_the_memory_are_refused():
+    feat = np.zeros((8, 20_000), np.float32)
+    feat[:, :8] = np.eye(8)
+    classifier = RDCClassifier(k=2, transductive=True).fit(feat, [0, 1] * 4)
+    with pytest.raises(ValueError, match="20,000 would need a matrix of 2 GB"):
+        classifier.predict(feat)
 
 
 def test_a_loaded_backbone_is_as_good_as_its_path(folders, checkpoint):
@@ -85,11 +150,11 @@ def test_a_pickle_answers_alike(folders, checkpoint):
 def test_explain_names_everything(folders, checkpoint):
     (folders.query / "broken.jpg").write_bytes(b"no picture")
     classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
-    outcome = classifier.explain(folders.query)
-    assert [row.image for row in outcome.rows] == sorted(folders.truth)
-    assert outcome.unreadable[0][0] == "broken.jpg"
-    assert outcome.summary["method"] == "RDC"
-    row = outcome.rows[0]
+    answers = classifier.explain(folders.query)
+    assert [row.image for row in answers.rows] == sorted(folders.truth)
+    assert answers.unreadable[0][0] == "broken.jpg"
+    assert answers.summary["method"] == "RDC"
+    row = answers.rows[0]
     assert row.class_name == classifier.predict(folders.query)[0]
     assert row.nearest[0].image.startswith(row.nearest[0].class_name)
 
@@ -113,7 +178,7 @@ def test_scores_and_distances_say_the_same():
 
 
 def test_folders_without_a_backbone_are_refused(folders):
-    with pytest.raises(UserError, match="folders need a backbone"):
+    with pytest.raises(UserError, match="need a backbone"):
         RDCClassifier().fit(folders.support)
 
 

@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from data import pictures as drawn
@@ -16,6 +17,7 @@ from data import pictures as drawn
 from rdc_jax.models import weights
 from rdc_jax.models.model import read_checkpoint
 from rdc_jax.predict.__main__ import main
+from rdc_jax.predict.task import say_if_slow
 
 
 @pytest.fixture
@@ -40,10 +42,10 @@ def test_a_table_names_every_picture(run, folders):
     assert code == 0
     assert out.splitlines()[0].split() == ["image", "class", "probability"]
     assert [line.split()[0] for line in out.splitlines()[1:]] == sorted(folders.truth)
-    rejected, changed = out.count("rejected"), out.count("without RDC")
-    said = rf"35 classified by RDC; {rejected} rejected \(below 50%: [^;]*\)"
-    assert rejected and changed
-    assert re.search(rf"^{said}; {changed} would be of another class", err)
+    unsure, changed = out.count("unsure"), out.count("without RDC")
+    said = rf"35 classified by RDC; {unsure} unsure \(below 50%: [^;]*\)"
+    assert unsure and changed and "accuracy" not in err
+    assert re.search(rf"^{said}; {changed} would be of another class", err, re.M)
     assert "\033" not in out
 
 
@@ -90,8 +92,8 @@ def test_few_pictures_are_answered_with_a_note(run, folders):
     picture = next(folders.query.iterdir())
     code, out, err = run(query=picture)
     assert code == 0 and out.splitlines()[1].startswith(picture.name)
-    assert "too few to gain from being compared" in err
-    assert "35 classified by nearest class mean" in run("--transduction=never")[2]
+    assert "so the nearest class mean was used" in err
+    assert "35 classified by nearest class mean" in run("--transductive=never")[2]
 
 
 def test_an_image_size_that_nobody_noted_is_told(run, tmp_path, checkpoint):
@@ -150,12 +152,14 @@ def test_the_page_is_whole_in_itself(run, folders, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--reject_below=2"], "'2' is not between 0 and 1"),
-        (["--temperature=0"], "'0' is not a positive number"),
+        (["--reject_below=2"], "reject_below=2.0: use a number from 0 to 1"),
+        (["--temperature=0"], "temperature=0.0: use a number above 0"),
         (["--format=xml"], "invalid choice: 'xml'"),
         (["--out=/nowhere/x.csv"], "its folder is not there"),
         (["--html=/"], "cannot write /: it is a folder"),
+        (["--image_size=0"], "image_size=0: use a number above 0"),
         (["--colour"], "unrecognized arguments: --colour"),
+        (["--transduction=auto"], "did you mean --transductive?"),
     ],
 )
 def test_mistakes_are_told_in_one_line(run, flags, message):
@@ -163,6 +167,49 @@ def test_mistakes_are_told_in_one_line(run, flags, message):
     assert code == 2 and out == ""
     assert err.startswith("error: ") and err.count("\n") == 1
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--suport=x", "--query=y"], "--suport=x; did you mean --support?"),
+        (["--query=y"], "--support is missing"),
+        (["--support=x"], "--query is missing"),
+    ],
+)
+def test_a_misspelt_flag_is_named_before_a_missing_one(argv, message, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(argv)
+    err = capsys.readouterr().err
+    assert stopped.value.code == 2 and err.count("\n") == 1 and message in err
+
+
+def test_accuracy_is_told_if_all_pictures_are_in_folders_named_like_classes(
+    run, folders, tmp_path
+):
+    for name, class_name in folders.truth.items():
+        target = folders.query / "trip" / class_name / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (folders.query / name).rename(target)
+    out, err = run("--format=json", f"--html={tmp_path / 'page.html'}")[1:]
+    content = json.loads(out)
+    right = [
+        row["class"] == row["image"].split("/")[1] for row in content["predictions"]
+    ]
+    assert content["accuracy"] == pytest.approx(100 * sum(right) / 35, abs=0.01)
+    assert f"({sum(right)} of 35)" in err
+    assert f"({sum(right)} of 35)" in (tmp_path / "page.html").read_text()
+    drawn.write(folders.query / "elsewhere.png")
+    out, err = run("--format=json")[1:]
+    assert "accuracy" not in json.loads(out) and "accuracy" not in err
+
+
+def test_long_compiling_is_told(caplog):
+    with caplog.at_level("INFO"), say_if_slow("compiling", seconds=0.01):
+        time.sleep(0.2)
+    with caplog.at_level("INFO"), say_if_slow("quick"):
+        pass
+    assert [record.message for record in caplog.records] == ["compiling …"]
 
 
 def test_missing_folders_are_told_in_one_line(run, tmp_path):

@@ -18,12 +18,10 @@ def test_flowers_are_told_apart(shared_dir, tmp_path):
     folders = split(photos, tmp_path, shots=5)
     checkpoint = shared_dir / "weights/resnet10_miniimagenet84.tar"
     classifier = RDCClassifier(checkpoint, image_size=84).fit(folders.support)
-    outcome = classifier.explain(folders.query)
-    assert outcome.summary["method"] == "RDC"
-    assert [row.image for row in outcome.rows] == [
-        path.name for path in find_queries(folders.query)
-    ]
-    right = [folders.truth[row.image] == row.class_name for row in outcome.rows]
+    answers = classifier.explain(folders.query)
+    assert answers.summary["method"] == "RDC"
+    assert [row.image for row in answers.rows] == [*find_queries(folders.query)]
+    right = [folders.truth[row.image] == row.class_name for row in answers.rows]
     assert sum(right) / len(right) > 0.7  # chance is 0.2
-    sure = [ok for ok, row in zip(right, outcome.rows, strict=True) if not row.rejected]
+    sure = [ok for ok, row in zip(right, answers.rows, strict=True) if not row.rejected]
     assert sum(sure) / len(sure) > sum(right) / len(right)

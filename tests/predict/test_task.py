@@ -8,7 +8,13 @@ from evaluation import worlds
 
 import rdc_jax
 from rdc_jax.predict import task
-from rdc_jax.predict.task import Support, calibrated
+from rdc_jax.predict.task import (
+    Support,
+    bucket,
+    calibrated_distances,
+    content_order,
+    plain_distances,
+)
 from rdc_jax.runtime.errors import UserError
 
 PARAMS = worlds.PARAMS
@@ -24,34 +30,55 @@ def make_task(*, classes=4, shots=(3, 1, 2, 4), queries=30, d=24, seed=0):
         (centre_cd[labels] + 0.6 * rng.normal(size=(len(labels), d))).astype(np.float32)
         for labels in (labels_s, labels_q)
     ]
-    return Support(feat[0], labels_s, classes), feat[1], labels_q
+    names = tuple(map(str, range(classes)))
+    return Support(feat[0], labels_s, names), feat[1], labels_q
 
 
 def test_padding_changes_nothing():
     support, query, _ = make_task()
-    found = calibrated(support, query, PARAMS, 100)
+    to_class, to_support = calibrated_distances(support, query, PARAMS, 100)
     want = rdc_jax.rdc(support.features, support.labels, query, 4, params=PARAMS)
     s = len(support.labels)
-    np.testing.assert_allclose(found.classes, want.class_distances, atol=1e-5)
-    np.testing.assert_allclose(found.supports, want.distances[s:, :s], atol=1e-5)
+    np.testing.assert_allclose(to_class, want.class_distances, atol=1e-5)
+    np.testing.assert_allclose(to_support, want.distances[s:, :s], atol=1e-5)
 
 
-def test_the_order_of_queries_changes_not_even_the_last_bit():
+def test_plain_distances_are_those_of_npc():
+    support, query, _ = make_task()
+    to_class, to_support = plain_distances(support, query)
+    want = rdc_jax.npc(support.features, support.labels, query, 4)
+    np.testing.assert_allclose(to_class, want, atol=1e-5)
+    alone = np.arange(len(support.labels))
+    want = rdc_jax.npc(support.features, alone, query, len(alone))
+    np.testing.assert_allclose(to_support, want, atol=1e-5)
+
+
+def test_a_plain_answer_is_the_same_whatever_is_beside_it():
+    support, query, _ = make_task()
+    for together, alone in zip(
+        plain_distances(support, query),
+        plain_distances(support, query[:1]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(together[:1], alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("batch_size", [100, 12])
+def test_the_order_of_queries_changes_not_even_the_last_bit(batch_size):
     support, query, _ = make_task()
     order = np.random.default_rng(1).permutation(len(query))
-    for batch_size in (100, 12):
-        found = calibrated(support, query, PARAMS, batch_size)
-        again = calibrated(support, query[order], PARAMS, batch_size)
-        assert (found.classes[order] == again.classes).all()
-        assert (found.supports[order] == again.supports).all()
+    first = calibrated_distances(support, query, PARAMS, batch_size)
+    again = calibrated_distances(support, query[order], PARAMS, batch_size)
+    for before, after in zip(first, again, strict=True):
+        assert (before[order] == after).all()
 
 
 def test_batches_are_tasks_of_their_own():
     support, query, labels = make_task(queries=60)
-    found = calibrated(support, query, PARAMS, 20)
-    whole = calibrated(support, query, PARAMS, 60)
-    assert not np.allclose(found.classes, whole.classes, atol=1e-4)
-    assert (found.classes.argmin(1) == labels).mean() > 0.9
+    parts, _ = calibrated_distances(support, query, PARAMS, 20)
+    whole, _ = calibrated_distances(support, query, PARAMS, 60)
+    assert not np.allclose(parts, whole, atol=1e-4)
+    assert (parts.argmin(1) == labels).mean() > 0.9
 
 
 @pytest.mark.parametrize(
@@ -59,19 +86,54 @@ def test_batches_are_tasks_of_their_own():
 )
 def test_any_shape_is_answered(classes, shots, queries):
     support, query, labels = make_task(classes=classes, shots=shots, queries=queries)
-    found = calibrated(support, query, PARAMS, 100)
-    assert found.classes.shape == (queries, classes)
-    assert np.isfinite(found.classes).all()
-    assert (found.classes.argmin(1) == labels).mean() > 0.8
+    to_class, _ = calibrated_distances(support, query, PARAMS, 100)
+    assert to_class.shape == (queries, classes)
+    assert np.isfinite(to_class).all()
+    assert (to_class.argmin(1) == labels).mean() > 0.8
 
 
 def test_few_programs_are_compiled():
     params = dataclasses.replace(PARAMS, k=3)  # programs of this test alone
-    before = task._rdc._cache_size()
+    before = task._program._cache_size()
     for queries in (1, 5, 20, 40, 45):  # with 10 supports in 12 rows
         support, query, _ = make_task(queries=queries)
-        calibrated(support, query, params, 100)
-    assert task._rdc._cache_size() - before == 1
+        calibrated_distances(support, query, params, 100)
+    assert task._program._cache_size() - before == 1
+
+
+@pytest.mark.parametrize("queries", [1, 7, 15, 16, 100])
+def test_batches_hold_every_query_once_and_are_of_nearly_equal_size(
+    queries, monkeypatch
+):
+    sizes = []
+
+    def count(support_sd, labels_s, mask_s, query_qd, mask_q, num_classes, params):
+        sizes.append(mask_q.sum())
+        rows = query_qd[:, :1]
+        return np.tile(rows, num_classes), np.tile(rows, len(support_sd))
+
+    monkeypatch.setattr(task, "_program", count)
+    support, query, _ = make_task(queries=queries)
+    to_class, _ = calibrated_distances(support, query, PARAMS, 15)
+    assert (to_class == query[:, :1]).all()
+    assert len(sizes) == -(-queries // 15) and sum(sizes) == queries
+    assert max(sizes) <= 15 and max(sizes) - min(sizes) <= 1
+
+
+def test_the_order_follows_content_and_not_place():
+    rows = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    shuffled = rows[np.random.default_rng(1).permutation(50)]
+    assert (rows[content_order(rows)] == shuffled[content_order(shuffled)]).all()
+    assert not (content_order(rows) == np.arange(50)).all()
+
+
+@pytest.mark.parametrize("n", [1, 8, 9, 100, 150, 700])
+def test_buckets_hold_what_they_are_for_and_little_more(n):
+    assert n <= bucket(n) <= max(8, 1.5 * n)
+
+
+def test_buckets_are_few():
+    assert len({bucket(n) for n in range(1, 1025)}) == 15
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
@@ -80,4 +142,4 @@ def test_features_that_are_no_float32_are_told_and_not_answered(value):
     query = query.astype(np.float64)
     query[3, 5] = value
     with pytest.raises(UserError, match="finite float32"):
-        calibrated(support, query, PARAMS, 100)
+        calibrated_distances(support, query, PARAMS, 100)
