@@ -15,6 +15,8 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rdc_jax.runtime import checksums
+
 # Light and dark. Letters have a contrast of 4.5:1 or more, marks of 3:1 or more.
 COLOURS = {
     "ink": ("#1c2127", "#e6e9ec"),
@@ -77,12 +79,8 @@ class Mark(NamedTuple):
     hollow: str
 
 
-class Key(NamedTuple):
-    """An entry of a legend: a character in a colour, and what it stands for."""
-
-    glyph: str
-    colour: str
-    text: str
+# An entry of a legend: a character, its colour, and what it stands for.
+Key = tuple[str, str, str]
 
 
 class Drawing(NamedTuple):
@@ -131,23 +129,18 @@ def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
         yield figure, figure.subplots()
 
 
-def export(figure: Figure, name: str, description: str) -> str:
-    """Turn a figure into an SVG element for HTML.
+def export(figure: Figure, description: str) -> str:
+    """Turn a figure into an SVG element for HTML; the description is its text.
 
-    Args:
-      figure: A whole one.
-      name: Unique in the page; the element's ids begin with it.
-      description: The alternative text.
+    Its ids begin with a digest of its content, so that figures can share a page.
     """
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(buffer, format="svg", metadata=nothing)
-    text = buffer.getvalue()
-    # A style element would hold for the whole page.
-    for part in (r"^.*?(?=<svg)", *(rf"<{t}.*?</{t}>" for t in ("metadata", "style"))):
-        text = re.sub(part, "", text, count=1, flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
-    text = text.replace("'DejaVu Sans'", "var(--font)").replace("xlink:href", "href")
+    # Neither head nor metadata; and a style element would hold for the whole page.
+    text = re.sub(r"^.*?(?=<svg)", "", buffer.getvalue(), flags=re.DOTALL)
+    unwanted = r"<(metadata|style).*?</\1>|<!--.*?-->\n?"
+    text = re.sub(unwanted, "", text, flags=re.DOTALL)
     width, height = (72 * inches for inches in figure.get_size_inches())
     tag = (
         f'<svg viewBox="0 0 {width:g} {height:g}" role="img" '
@@ -155,15 +148,16 @@ def export(figure: Figure, name: str, description: str) -> str:
         f'aria-label="{html.escape(description)}">'
     )
     text = re.sub(r"<svg[^>]*>", lambda _: tag, text, count=1)
-    return _with_unique_ids(as_variables(text), name)
+    text = text.replace("'DejaVu Sans'", "var(--font)").replace("xlink:href", "href")
+    return _with_ids(as_variables(text), f"f{checksums.of_json(text)[:12]}")
 
 
-def _with_unique_ids(text: str, name: str) -> str:
-    """Drop ids that nothing refers to, and put the figure's name before the others."""
+def _with_ids(text: str, prefix: str) -> str:
+    """Drop ids that nothing refers to, and put a prefix before the others."""
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
 
     def renamed(match: re.Match[str]) -> str:
-        return f' id="{name}-{match[1]}"' if match[1] in used else ""
+        return f' id="{prefix}-{match[1]}"' if match[1] in used else ""
 
     text = re.sub(r' id="([^"]*)"', renamed, text)
-    return re.sub(r'(href="|url\()#', rf"\g<1>#{name}-", text)
+    return re.sub(r'(href="|url\()#', rf"\g<1>#{prefix}-", text)

@@ -57,24 +57,16 @@ def read(run: Run, workdir: pathlib.Path) -> "list[Exhibit]":
     return [found[place] for place in order if place in found]
 
 
-def draw(run: Run, tasks: "list[Exhibit]", name: str) -> list[Example]:
+def draw(run: Run) -> list[Example]:
     """Draw true classes, NPC's and RDC's answers, before and after fine-tuning.
 
     Unfolded is the task whose gain of RDC over NPC is the median.
-
-    Args:
-      run: That the tasks are of.
-      tasks: See ``read``.
-      name: Unique in the page.
     """
-    gains = [
-        _right(task, task.before.rdc) - _right(task, task.before.npc) for task in tasks
-    ]
+    gains = [_right(t, t.before.rdc) - _right(t, t.before.npc) for t in run.examples]
     order = np.argsort(gains, kind="stable")
-    median = order[(len(order) - 1) // 2] if tasks else None
     return [
-        _example(run, task, f"{name}-{index}", unfolded=index == median)
-        for index, task in enumerate(tasks)
+        _example(run, task, unfolded=index == order[(len(order) - 1) // 2])
+        for index, task in enumerate(run.examples)
     ]
 
 
@@ -90,7 +82,7 @@ def place(feat_nd: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 2"]:
         return model.fit_transform(unit_nd)
 
 
-def _example(run: Run, task: "Exhibit", name: str, *, unfolded: bool) -> Example:
+def _example(run: Run, task: "Exhibit", *, unfolded: bool) -> Example:
     # Its answers are these methods', whether tables have them or not.
     npc, rdc = run.titles.get("npc_l2", "NPC + l2 norm"), run.titles.get("rdc", "RDC")
     parts = {"Features of the backbone": task.before}
@@ -102,33 +94,29 @@ def _example(run: Run, task: "Exhibit", name: str, *, unfolded: bool) -> Example
         parts[f"Features after {task.after_title} on this task"] = task.after
         right = _right(task, task.after.npc)
         title += f"; after {task.after_title}, {npc} {right}"
-    rows = {
-        of: _row(task, answers, (npc, rdc), f"{name}-{index}")
-        for index, (of, answers) in enumerate(parts.items())
-    }
+    rows = {of: _row(task, answers, (npc, rdc)) for of, answers in parts.items()}
     looks = [drawing.mark(index) for index in range(len(task.class_names))]
     keys = [
-        Key(look.glyph, look.colour, class_name)
+        (look.glyph, look.colour, class_name)
         for look, class_name in zip(looks, task.class_names, strict=True)
     ]
-    keys.append(Key("◯", drawing.HURTS, "ring: a wrong answer"))
-    keys.append(Key("⬤", drawing.INK, "large, with an edge: labelled image"))
+    keys.append(("◯", drawing.HURTS, "ring: a wrong answer"))
+    keys.append(("⬤", drawing.INK, "large, with an edge: labelled image"))
     return Example(title, unfolded, rows, tuple(keys))
 
 
 def _row(
-    task: "Exhibit", answers: "Answers", methods: tuple[str, str], name: str
+    task: "Exhibit", answers: "Answers", methods: tuple[str, str]
 ) -> list[Drawing]:
     """True classes, then the answers of both methods, at the same places."""
     place_n2 = place(answers.features)
-    given = dict(zip(methods, (answers.npc, answers.rdc), strict=True))
     of = len(task.query_labels)
-    titles = {f"{m}: {_right(task, q)} of {of} right": q for m, q in given.items()}
+    given = {"True classes": task.query_labels}
+    for method, given_q in zip(methods, (answers.npc, answers.rdc), strict=True):
+        given[f"{method}: {_right(task, given_q)} of {of} right"] = given_q
     return [
-        Drawing(title, _scatter(task, place_n2, given_q, title, f"{name}-{index}"))
-        for index, (title, given_q) in enumerate(
-            {"True classes": task.query_labels, **titles}.items()
-        )
+        Drawing(title, _scatter(task, place_n2, given_q, title))
+        for title, given_q in given.items()
     ]
 
 
@@ -137,7 +125,6 @@ def _scatter(
     place_n2: Float[np.ndarray, "n 2"],
     given_q: Int[np.ndarray, " q"],
     title: str,
-    name: str,
 ) -> str:
     given_n = np.concatenate([task.labels[: task.support_size], given_q])
     support_n = np.arange(len(given_n)) < task.support_size
@@ -157,7 +144,7 @@ def _scatter(
         axes.set(xticks=[], yticks=[])
         for spine in axes.spines.values():
             spine.set(visible=True, color=drawing.GRID)
-        return drawing.export(figure, name, f"t-SNE of {task.dataset}. {title}.")
+        return drawing.export(figure, f"t-SNE of {task.dataset}. {title}.")
 
 
 def _right(task: "Exhibit", given_q: Int[np.ndarray, " q"]) -> int:

@@ -1,13 +1,9 @@
-"""The figures: accuracies, gains, sweeps, purity of neighbours, steps of fine-tuning.
+"""The figures of a run in one shot; where there is nothing to draw there are none."""
 
-Each function draws a run in one shot; ``name`` is unique in the page.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.ticker import (
     FixedLocator,
     MaxNLocator,
@@ -21,8 +17,7 @@ from rdc_jax.reporting import drawing, variants
 from rdc_jax.reporting.drawing import Drawing, Key
 from rdc_jax.reporting.runs import Row, Run, average_gain, signed
 
-# Methods whose marks fit into the row of a data set.
-MOST = 8
+_MOST = 8  # Methods whose marks fit into the row of a data set.
 _WIDTH = 4.5  # Inches: on a phone the figure fills the screen and can still be read.
 _SPREAD = 10  # Values that differ by more than this factor go on a logarithmic axis.
 _AVERAGE = "average"
@@ -44,83 +39,81 @@ class Series(NamedTuple):
     hollow: bool = False
 
 
-def accuracy(run: Run, shot: int, name: str) -> Drawing:
+def accuracy(run: Run, shot: int) -> list[Drawing]:
     """Draw accuracies by data set; the paper's as hollow marks."""
+    if len(run.titles) > _MOST:
+        return []
     chance = 100 / run.config["way"]
-    series = _accuracies(run, shot)
-    # One scale for all shots: the figures stand side by side.
-    everything = [one for each in run.shots for one in _accuracies(run, each)]
     drawn = _by_row(
-        f"Accuracy, {shot}-shot",
-        name,
-        series,
-        run.datasets,
+        run,
+        shot,
+        _accuracies,
+        title=f"Accuracy, {shot}-shot",
         xlabel="accuracy, %",
-        limits=_limits(everything, chance),
         chance=chance,
         note=f"Bars are 95% intervals; the dotted line is chance, {chance:.0f}%.",
     )
-    if any(one.hollow for one in series):
-        key = Key("○", drawing.MUTED, f"hollow: {published.content()['label']}")
+    if any(one.hollow for one in _accuracies(run, shot)):
+        key = ("○", drawing.MUTED, f"hollow: {published.content()['label']}")
         drawn = drawn._replace(legend=(*drawn.legend, key))
-    return drawn
+    return [drawn]
 
 
-def gains(run: Run, shot: int, name: str) -> Drawing:
+def gains(run: Run, shot: int) -> list[Drawing]:
     """Draw gains over the baseline on the same tasks, and their average."""
-    assert run.baseline is not None
-    everything = [one for each in run.shots for one in _gains(run, each)]
-    return _by_row(
-        f"Gain over {run.titles[run.baseline]}, {shot}-shot",
-        name,
-        _gains(run, shot),
-        [*run.datasets, _AVERAGE],
+    if run.baseline is None or not run.compared(shot) or len(run.titles) > _MOST:
+        return []
+    drawn = _by_row(
+        run,
+        shot,
+        _gains,
+        title=f"Gain over {run.titles[run.baseline]}, {shot}-shot",
         xlabel="points; right of the line is better",
-        limits=_limits(everything, 0.0),
         note="Bars are 95% intervals; one that crosses the line may be chance.",
     )
+    return [drawn]
 
 
-def purity(run: Run, shot: int, name: str) -> Drawing:
+def purity(run: Run, shot: int) -> list[Drawing]:
     """Draw the purity of neighbour sets before and after their expansion."""
-    chance = 100 / run.config["way"]
-    everything = [one for each in run.shots for one in _purities(run, each)]
-    series = _purities(run, shot)
-    return _by_row(
-        f"Purity of the queries' neighbours, {shot}-shot",
-        name,
-        series,
-        [*series[0].means],
+    if not run.part("neighbours", shot):
+        return []
+    drawn = _by_row(
+        run,
+        shot,
+        _purities,
+        title=f"Purity of the queries' neighbours, {shot}-shot",
         xlabel="neighbours of the query's own class, %",
-        limits=_limits(everything, chance),
-        chance=chance,
+        chance=100 / run.config["way"],
         note="The dotted line is about what random neighbours would have.",
     )
+    return [drawn]
 
 
-def sweep(
-    run: Run, shot: int, field: str, found: Sequence[variants.Sweep], name: str
-) -> Drawing:
-    """Draw mean accuracies over the values of a parameter, and the paper's."""
-    series = []
-    for look, (title, names) in enumerate(found):
-        lines = {value: run.published(shot, method) for value, method in names.items()}
-        paper = {v: line.average for v, line in lines.items() if line}
-        label = f"dashed: {title} ({published.content()['label']}, its own data sets)"
-        own = {value: run.average(shot, method) for value, method in names.items()}
-        series.append(Series(title, look, _means(own)))
-        if means := _means(paper):
-            series.append(Series(label, look, means, hollow=True))
-    note = "Means over the data sets."
+def sweeps(run: Run, shot: int) -> list[Drawing]:
+    """Draw mean accuracies over each parameter that varies, and the paper's."""
+    drawings = []
     base = run.average(shot, run.baseline) if run.baseline else None
-    if run.baseline:
-        note += f" The dotted line is {run.titles[run.baseline]}."
-    title = f"Accuracy by {field}, {shot}-shot"
-    drawn = _by_value(title, name, series, (_WIDTH, 2.8), xlabel=field, base=base)
-    return drawn._replace(note=note)
+    for field, found in variants.sweeps(run).items():
+        series = []
+        for look, (title, names) in enumerate(found):
+            own = {value: run.average(shot, name) for value, name in names.items()}
+            series.append(Series(title, look, _means(own)))
+            lines = {value: run.published(shot, name) for value, name in names.items()}
+            if paper := _means({v: line.average for v, line in lines.items() if line}):
+                label = f"{published.content()['label']}, its own data sets"
+                title = f"dashed: {title} ({label})"
+                series.append(Series(title, look, paper, hollow=True))
+        title = f"Accuracy by {field}, {shot}-shot"
+        note = "Means over the data sets."
+        if run.baseline:
+            note += f" The dotted line is {run.titles[run.baseline]}."
+        drawn = _by_value(title, series, (_WIDTH, 2.8), xlabel=field, base=base)
+        drawings.append(drawn._replace(note=note))
+    return drawings
 
 
-def steps(run: Run, shot: int, name: str) -> list[Drawing]:
+def steps(run: Run, shot: int) -> list[Drawing]:
     """Draw accuracies along fine-tuning: a small figure a data set."""
     found: dict[str, dict[str, dict[int, Mean]]] = {}
     for row in run.part("curves", shot):
@@ -129,93 +122,91 @@ def steps(run: Run, shot: int, name: str) -> list[Drawing]:
     return [
         _by_value(
             f"{dataset}, {shot}-shot",
-            f"{name}-{index}",
             [Series(run.titles[m], i, of) for i, (m, of) in enumerate(methods.items())],
             (3.3, 2.3),
             xlabel="step of fine-tuning",
         )
-        for index, (dataset, methods) in enumerate(found.items())
+        for dataset, methods in found.items()
     ]
 
 
 def _by_row(
-    title: str,
-    name: str,
-    series: Sequence[Series],
-    labels: Sequence[str],
+    run: Run,
+    shot: int,
+    make: Callable[[Run, int], list[Series]],
     *,
+    title: str,
     xlabel: str,
-    limits: tuple[float, float],
     note: str,
     chance: float | None = None,
 ) -> Drawing:
-    """Draw means with their intervals, a row each label."""
+    """Draw means with their intervals, in a row each data set."""
+    series = make(run, shot)
+    labels = list(dict.fromkeys(label for one in series for label in one.means))
     looks = list(dict.fromkeys(one.look for one in series))
     height = 0.6 + len(labels) * max(0.27, 0.17 * len(looks) + 0.1)
     with drawing.canvas(_WIDTH, height) as (figure, axes):
-        axes.axvline(
-            chance or 0, color=drawing.MUTED, lw=0.9, ls=":" if chance else "-"
-        )
+        line: dict[str, Any] = {
+            "color": drawing.MUTED,
+            "lw": 0.9,
+            "ls": ":" if chance else "-",
+        }
+        axes.axvline(chance or 0, **line)
         for one in series:
-            means = one.means
-            row = (looks.index(one.look) - (len(looks) - 1) / 2) * 0.8 / len(looks)
+            middle = (looks.index(one.look) - (len(looks) - 1) / 2) * 0.8 / len(looks)
             axes.errorbar(
-                [mean.mean for mean in means.values()],
-                [labels.index(label) + row for label in means],
-                xerr=[mean.ci95 or 0.0 for mean in means.values()],
+                [mean for mean, _ in one.means.values()],
+                [labels.index(label) + middle for label in one.means],
+                xerr=[ci95 or 0.0 for _, ci95 in one.means.values()],
                 lw=1.2,
                 ls="none",
                 **_style(one),
             )
+        # One scale for all shots: the figures stand side by side.
+        everything = [one for each in run.shots for one in make(run, each)]
+        axes.set(xlim=_limits(everything, chance or 0), ylim=(len(labels) - 0.5, -0.5))
         axes.set_yticks(range(len(labels)), labels)
-        axes.set(xlim=limits, ylim=(len(labels) - 0.5, -0.5), xlabel=xlabel)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axes.set_xlabel(xlabel)
         axes.grid(axis="x")
-        for index in range(1, len(labels)):
-            last = labels[index] == _AVERAGE
-            colour = drawing.MUTED if last else drawing.GRID
-            axes.axhline(index - 0.5, color=colour, lw=0.6)
+        for index, label in enumerate(labels[1:]):
+            colour = drawing.MUTED if label == _AVERAGE else drawing.GRID
+            axes.axhline(index + 0.5, color=colour, lw=0.6)
         write = signed if chance is None else "{:.1f}".format
-        svg = drawing.export(figure, name, _told(title, series, write))
+        svg = drawing.export(figure, _told(title, series, write))
     return Drawing(title, svg, note, _legend(series))
 
 
 def _by_value(
     title: str,
-    name: str,
     series: Sequence[Series],
     size: tuple[float, float],
     *,
     xlabel: str,
     base: float | None = None,
 ) -> Drawing:
-    """Draw a line each series, with a band for the intervals."""
+    """Draw a line each series, with a band for its intervals."""
+    values = sorted({value for one in series for value in one.means})
     with drawing.canvas(*size) as (figure, axes):
         for one in series:
-            means, style = dict(sorted(one.means.items())), _style(one)
-            mean = np.array([value.mean for value in means.values()])
-            ci95 = np.array([value.ci95 or 0.0 for value in means.values()])
-            band = {"color": style["color"], "alpha": 0.18, "lw": 0}
-            axes.fill_between([*means], mean - ci95, mean + ci95, **band)
-            axes.plot([*means], mean, lw=1.4, ls="--" if one.hollow else "-", **style)
+            style, mean = _style(one), np.array([m for m, _ in one.means.values()])
+            ci95 = np.array([ci95 or 0.0 for _, ci95 in one.means.values()])
+            band: dict[str, Any] = {"color": style["color"], "alpha": 0.18, "lw": 0}
+            axes.fill_between([*one.means], mean - ci95, mean + ci95, **band)
+            axes.plot([*one.means], mean, "--" if one.hollow else "-", **style)
         if base is not None:
             axes.axhline(base, color=drawing.MUTED, lw=1.0, ls=":")
-        _name_values(axes, sorted({value for one in series for value in one.means}))
+        if values[0] > 0 and values[-1] / values[0] > _SPREAD:
+            axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator(values))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.set(xlabel=xlabel, ylabel="accuracy, %")
         axes.grid()
         text = _told(f"{title}, by {xlabel}", series, "{:.1f}".format)
-        svg = drawing.export(figure, name, text)
+        svg = drawing.export(figure, text)
     return Drawing(title, svg, legend=_legend(series))
-
-
-def _name_values(axes: Axes, values: Sequence[float]) -> None:
-    """Tick the values that were tried; those far apart on a logarithmic axis."""
-    if values[0] > 0 and values[-1] / values[0] > _SPREAD:
-        axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(values))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
 def _style(series: Series) -> dict[str, Any]:
@@ -229,7 +220,7 @@ def _style(series: Series) -> dict[str, Any]:
 def _legend(series: Sequence[Series]) -> tuple[Key, ...]:
     looks = [(drawing.mark(one.look), one) for one in series if one.title]
     return tuple(
-        Key(look.hollow if one.hollow else look.glyph, look.colour, one.title)
+        (look.hollow if one.hollow else look.glyph, look.colour, one.title)
         for look, one in looks
     )
 
@@ -239,13 +230,14 @@ def _told(title: str, series: Sequence[Series], write: Callable[[float], str]) -
     parts = []
     for one in series:
         told = [
-            f"{x} {write(v)}{plus_minus(ci, 1)}" for x, (v, ci) in one.means.items()
+            f"{x} {write(mean)}{plus_minus(ci95, 1)}"
+            for x, (mean, ci95) in one.means.items()
         ]
         parts.append(f"{one.title or 'paper'}: {', '.join(told)}")
     return ". ".join([title, *parts]) + "."
 
 
-def _limits(series: Iterable[Series], fixed: float) -> tuple[float, float]:
+def _limits(series: Sequence[Series], fixed: float) -> tuple[float, float]:
     """Ends of an axis that shows all intervals and a fixed value.
 
     >>> _limits([Series("", 0, {"cub": Mean(50.0, 5.0)})], 20.0)
@@ -269,28 +261,24 @@ def _accuracies(run: Run, shot: int) -> list[Series]:
 
 
 def _gains(run: Run, shot: int) -> list[Series]:
-    looks = list(run.titles)
-    return [
-        Series(
-            run.titles[method],
-            looks.index(method),
-            {row["dataset"]: Mean(row["gain"], row["gain_ci95"]) for row in rows}
-            | {_AVERAGE: Mean(*average_gain(rows)[:2])},
-        )
-        for method, rows in run.compared(shot).items()
-    ]
+    series = []
+    for method, rows in run.compared(shot).items():
+        means = {row["dataset"]: Mean(row["gain"], row["gain_ci95"]) for row in rows}
+        means[_AVERAGE] = average_gain(rows)
+        look = list(run.titles).index(method)
+        series.append(Series(run.titles[method], look, means))
+    return series
 
 
 def _purities(run: Run, shot: int) -> list[Series]:
     rows = run.part("neighbours", shot)
-    return [
-        Series(
-            f"{when} expansion",
-            0,
-            _means({row["dataset"]: row[f"purity_{when}"] for row in rows}),
-            hollow=when == "before",
-        )
+    before, after = (
+        _means({row["dataset"]: row[f"purity_{when}"] for row in rows})
         for when in ("before", "after")
+    )
+    return [
+        Series("before expansion", 0, before, hollow=True),
+        Series("after expansion", 0, after),
     ]
 
 
@@ -299,5 +287,5 @@ def _accuracy(row: Row) -> Mean:
 
 
 def _means(values: Mapping[Any, float | None]) -> dict[Any, Mean]:
-    """Means without intervals; those that there are."""
+    """Those that there are, without intervals."""
     return {key: Mean(v, None) for key, v in values.items() if v is not None}

@@ -4,20 +4,18 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from rdc_jax.evaluation import published
 from rdc_jax.reporting import variants
-from rdc_jax.reporting.runs import Gain, Run, Verdict, average_gain, verdict
+from rdc_jax.reporting.runs import Run, Verdict, average_gain, verdict
 
 # Below this many tasks the normal approximation behind 1.96·std/√N is poor.
 _FEW_TASKS = 30
 # What a warning says of one data set alone.
 _AMOUNT = re.compile(r"[\d.]+( ± [\d.]+)? points | from \d+% to \d+%|\d+% of (?=query)")
-_ANSWERS = {
+_ANSWERS: dict[Verdict, str] = {
     "helps": "yes in {shot}-shot tasks, by {points:.1f} points on average",
-    "hurts": "no in {shot}-shot tasks, where it loses {points:.1f} points on average",
     "unclear": "not clearly in {shot}-shot tasks",
+    "hurts": "no in {shot}-shot tasks, where it loses {points:.1f} points on average",
 }
 
 
@@ -30,18 +28,22 @@ class Card(NamedTuple):
       before: Mean accuracy of the baseline on the same data sets.
       after: Of the method.
       gain: Over the baseline.
+      ci95: Its interval, over tasks; the data sets are taken as they are.
+      counts: Of the data sets, by the verdict on each.
     """
 
     method: str
     shot: int
     before: float
     after: float
-    gain: Gain
+    gain: float
+    ci95: float | None
+    counts: dict[Verdict, int]
 
     @property
     def verdict(self) -> Verdict:
         """Of the average gain."""
-        return verdict(self.gain.mean, self.gain.ci95)
+        return verdict(self.gain, self.ci95)
 
 
 def main_methods(run: Run) -> list[str]:
@@ -67,39 +69,48 @@ def main_methods(run: Run) -> list[str]:
     return [name for name in found if name in transductive] or found[-1:]
 
 
-def cards(run: Run) -> dict[str, list[Card]]:
-    """Make the cards of the main methods by name, one a shot."""
-    found: dict[str, list[Card]] = {}
+def cards(run: Run) -> list[list[Card]]:
+    """Make the cards of each main method, one a shot."""
+    found = []
     for method in main_methods(run):
-        for shot in run.shots:
-            rows = run.compared(shot).get(method, [])
-            if rows and run.baseline:
-                base = run.accuracies(shot, run.baseline)
-                before = np.mean([base[row["dataset"]]["accuracy"] for row in rows])
-                after = np.mean([row["accuracy"] for row in rows])
-                gain = average_gain(rows)
-                card = Card(run.titles[method], shot, float(before), float(after), gain)
-                found.setdefault(method, []).append(card)
-    return found
+        shots = [shot for shot in run.shots if method in run.compared(shot)]
+        found.append([_card(run, shot, method) for shot in shots])
+    return [each for each in found if each]
+
+
+def _card(run: Run, shot: int, method: str) -> Card:
+    assert run.baseline is not None
+    rows, base = run.compared(shot)[method], run.accuracies(shot, run.baseline)
+    verdicts = [verdict(row["gain"], row["gain_ci95"]) for row in rows]
+    counts: dict[Verdict, int] = {each: verdicts.count(each) for each in _ANSWERS}
+    gain, ci95 = average_gain(rows)
+    return Card(
+        method=run.titles[method],
+        shot=shot,
+        before=sum(base[row["dataset"]]["accuracy"] for row in rows) / len(rows),
+        after=sum(row["accuracy"] for row in rows) / len(rows),
+        gain=gain,
+        ci95=ci95,
+        counts={each: count for each, count in counts.items() if count},
+    )
 
 
 def answers(run: Run) -> list[str]:
     """Say of each main method whether it helped, and whether that rests on little."""
     told = []
-    for found in cards(run).values():
-        parts = [
-            _ANSWERS[c.verdict].format(shot=c.shot, points=abs(c.gain.mean))
-            for c in found
+    for each in cards(run):
+        texts = [
+            _ANSWERS[card.verdict].format(shot=card.shot, points=abs(card.gain))
+            for card in each
         ]
-        text = "; ".join(parts)
-        told.append(f"Did {found[0].method} help? {text[0].upper()}{text[1:]}.")
+        text = "; ".join(texts)
+        told.append(f"Did {each[0].method} help? {text[0].upper()}{text[1:]}.")
     if not told:
         return ["No method was compared with a baseline: there is no gain to tell of."]
     fewest = min(row["episodes"] for row in run.rows)
     if fewest < _FEW_TASKS:
-        told.append(
-            f"Only {fewest} task{'s' * (fewest > 1)} a data set: too few to conclude."
-        )
+        tasks = "1 task" if fewest == 1 else f"{fewest} tasks"
+        told.append(f"Only {tasks} a data set: too few to conclude from.")
     return told
 
 

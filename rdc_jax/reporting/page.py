@@ -1,7 +1,7 @@
 """The page: sections of each run, put into the template."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rdc_jax.evaluation import published
 from rdc_jax.evaluation.statistics import plus_minus
@@ -12,11 +12,8 @@ from rdc_jax.reporting import (
     headline,
     provenance,
     tables,
-    variants,
 )
-from rdc_jax.reporting.drawing import Drawing
 from rdc_jax.reporting.runs import Run, signed
-from rdc_jax.reporting.tables import Table
 from rdc_jax.runtime import html
 
 # Sections of a run, in order; those without content are left out.
@@ -32,13 +29,14 @@ _SECTIONS = {
     "settings": "Settings and origin",
 }
 _ALWAYS = {"summary", "warnings"}
-
-
-class _Part(NamedTuple):
-    """Figures and tables of a section."""
-
-    figures: list[Drawing]
-    tables: list[Table]
+# What draws the figures of a section, and what makes its tables.
+_PARTS: dict[str, tuple[Any, ...]] = {
+    "accuracy": (figures.accuracy, tables.accuracies),
+    "gains": (figures.gains, tables.gains),
+    "parameters": (figures.sweeps,),
+    "neighbours": (figures.purity, tables.by_purity),
+    "steps": (figures.steps,),
+}
 
 
 def render(runs: Sequence[Run]) -> str:
@@ -47,14 +45,13 @@ def render(runs: Sequence[Run]) -> str:
     The same runs give the same text.
     """
     titles = [run.title for run in runs]
-    for place, run in enumerate(runs):
-        if [one.title for one in runs].count(run.title) > 1:
-            titles[place] += f", {run.folder}"
+    if len(set(titles)) < len(titles):
+        titles = [f"{run.title}, {run.folder}" for run in runs]
     return html.template("rdc_jax.reporting", "report.html").render(
         title=titles[0] if len(runs) == 1 else f"{len(runs)} runs",
         runs=[
-            _run(run, f"run{place}") | {"title": title}
-            for place, (run, title) in enumerate(zip(runs, titles, strict=True), 1)
+            _run(run) | {"name": f"run{number}", "title": title}
+            for number, (run, title) in enumerate(zip(runs, titles, strict=True), 1)
         ],
         light=drawing.css(0),
         dark=drawing.css(1),
@@ -66,65 +63,23 @@ def render(runs: Sequence[Run]) -> str:
     )
 
 
-def _run(run: Run, name: str) -> dict[str, Any]:
-    """All that the template shows of a run; an empty part has no section."""
-    few = run.shots if len(run.titles) <= figures.MOST else []
-    compared = [shot for shot in run.shots if run.compared(shot)]
-    known = [shot for shot in run.shots if run.part("neighbours", shot)]
-    stepped = [shot for shot in run.shots if run.part("curves", shot)]
-    sweeps = variants.sweeps(run).items()
-    parts = {
-        "accuracy": _Part(
-            [figures.accuracy(run, s, f"{name}-accuracy-{s}") for s in few],
-            [tables.accuracies(run, s) for s in run.shots],
-        ),
-        "gains": _Part(
-            [figures.gains(run, s, f"{name}-gains-{s}") for s in compared if few],
-            [tables.gains(run, s) for s in compared],
-        ),
-        "parameters": _Part(
-            [
-                figures.sweep(run, s, field, found, f"{name}-sweep-{field}-{s}")
-                for field, found in sweeps
-                for s in run.shots
-            ],
-            [],  # Their numbers are among the accuracies.
-        ),
-        "neighbours": _Part(
-            [figures.purity(run, s, f"{name}-purity-{s}") for s in known],
-            [
-                table
-                for make in (tables.neighbours, tables.by_purity)
-                for table in [make(run, s) for s in known]
-                if table.lines
-            ],
-        ),
-        "steps": _Part(
-            [
-                one
-                for s in stepped
-                for one in figures.steps(run, s, f"{name}-steps-{s}")
-            ],
-            [tables.steps(run, s) for s in stepped],
-        ),
-    }
-    shown: dict[str, Any] = {
-        section: part for section, part in parts.items() if part.figures or part.tables
-    }
-    shown |= {
-        "warnings": headline.warnings(run),
-        "examples": examples.draw(run, [*run.examples], f"{name}-example"),
-        "settings": provenance.settings(run),
-    }
-    return shown | {
-        "name": name,
-        "contents": {
-            section: title
-            for section, title in _SECTIONS.items()
-            if section in _ALWAYS or shown.get(section)
-        },
+def _run(run: Run) -> dict[str, Any]:
+    """All that the template shows of a run."""
+    found: dict[str, Any] = {}
+    for section, (draw, *makes) in _PARTS.items():
+        figures_of = [one for shot in run.shots for one in draw(run, shot)]
+        tables_of = [make(run, shot) for make in makes for shot in run.shots]
+        tables_of = [table for table in tables_of if table.lines]
+        if figures_of or tables_of:
+            found[section] = {"figures": figures_of, "tables": tables_of}
+    found["warnings"] = headline.warnings(run)
+    found["examples"] = examples.draw(run)
+    found["settings"] = provenance.settings(run)
+    contents = {s: t for s, t in _SECTIONS.items() if s in _ALWAYS or found.get(s)}
+    return found | {
+        "contents": contents,
         "answers": headline.answers(run),
-        "cards": [*headline.cards(run).values()],
+        "cards": headline.cards(run),
         "baseline": run.titles[run.baseline] if run.baseline else "",
         "config": run.config,
         "datasets": headline.listing(run.datasets),

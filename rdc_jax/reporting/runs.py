@@ -4,7 +4,7 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from rdc_jax.evaluation import published, statistics
 from rdc_jax.runtime import checksums
@@ -17,20 +17,6 @@ Verdict = Literal["helps", "unclear", "hurts"]
 
 _FORMAT = 1
 _AGAIN = "run the same run_eval.py command again"
-
-
-class Gain(NamedTuple):
-    """The gain of a method over the baseline, averaged over data sets.
-
-    Attributes:
-      mean: Of the data sets' gains, in points.
-      ci95: Its interval, over tasks; the data sets are taken as they are.
-      datasets: Their names by the verdict on each.
-    """
-
-    mean: float
-    ci95: float | None
-    datasets: dict[Verdict, list[str]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -140,22 +126,17 @@ def signed(value: float, digits: int = 2) -> str:
     return text[1:] if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
-def average_gain(rows: Sequence[Row]) -> Gain:
-    """Average the gains of one method and shot over at least one data set.
+def average_gain(rows: Sequence[Row]) -> statistics.Mean:
+    """Average the gains of one method and shot over data sets.
 
     Tasks of different data sets are drawn independently, so the variance of the mean
     is the sum of theirs over the square of their number.
 
-    >>> row = {"gain": 2.0, "gain_ci95": 0.6}
-    >>> found = average_gain([row | {"dataset": "cub"}, row | {"dataset": "cars"}])
-    >>> found.mean, round(found.ci95, 3), found.datasets["helps"]
-    (2.0, 0.424, ['cub', 'cars'])
+    >>> mean, ci95 = average_gain(2 * [{"gain": 2.0, "gain_ci95": 0.6}])
+    >>> mean, round(ci95, 3)
+    (2.0, 0.424)
     """
-    datasets: dict[Verdict, list[str]] = {"helps": [], "unclear": [], "hurts": []}
-    for row in rows:
-        datasets[verdict(row["gain"], row["gain_ci95"])].append(row["dataset"])
-    mean, ci95 = statistics.average([(r["gain"], r["gain_ci95"]) for r in rows])
-    return Gain(mean, ci95, datasets)
+    return statistics.average([(row["gain"], row["gain_ci95"]) for row in rows])
 
 
 def read(workdir: pathlib.Path) -> Run:

@@ -1,41 +1,27 @@
 """Methods with parameters of their own, as the config names them: ``rdc(lam=0.3)``."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from rdc_jax.reporting.runs import Run
 
 _LEAST = 3  # Values that make a curve.
 
 
-class Variant(NamedTuple):
-    """A method's name taken apart; parameters are texts."""
-
-    base: str
-    fields: dict[str, str]
+# Variants of a method that differ in one number: what they have in common, and their
+# names by that number, from small to large.
+Sweep = tuple[str, dict[float, str]]
 
 
-class Sweep(NamedTuple):
-    """Variants that differ in one number.
-
-    Attributes:
-      title: What they have in common.
-      names: Of the methods by that number, from small to large.
-    """
-
-    title: str
-    names: dict[float, str]
-
-
-def parse(name: str) -> Variant:
+def parse(name: str) -> tuple[str, dict[str, str]]:
     """Take a name apart.
 
     >>> parse("rdc(lam=0.3;k=6)")
-    Variant(base='rdc', fields={'lam': '0.3', 'k': '6'})
+    ('rdc', {'lam': '0.3', 'k': '6'})
     """
     base, _, rest = name.partition("(")
     pairs = (part.partition("=") for part in rest.removesuffix(")").split(";") if part)
-    return Variant(base, {field.strip(): value.strip() for field, _, value in pairs})
+    return base, {field.strip(): value.strip() for field, _, value in pairs}
 
 
 def is_default(name: str, config: Mapping[str, Any]) -> bool:
@@ -47,7 +33,7 @@ def is_default(name: str, config: Mapping[str, Any]) -> bool:
     known = {**config.get("finetune", {}), **config.get("rdc", {})}
     return all(
         text == str(known.get(field)) or _number(text) == known.get(field, text)
-        for field, text in parse(name).fields.items()
+        for field, text in parse(name)[1].items()
     )
 
 
@@ -65,9 +51,7 @@ def sweeps(run: Run) -> dict[str, list[Sweep]]:
         if len(names) >= _LEAST:
             title = run.titles[next(iter(names.values()))].split(" (")[0]
             whole = ", ".join([title, *(f"{k}={v}" for k, v in rest)])
-            found.setdefault(field, []).append(
-                Sweep(whole, dict(sorted(names.items())))
-            )
+            found.setdefault(field, []).append((whole, dict(sorted(names.items()))))
     return found
 
 
