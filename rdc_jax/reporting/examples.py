@@ -65,7 +65,7 @@ def draw(run: Run) -> list[Example]:
     gains = [_right(t, t.before.rdc) - _right(t, t.before.npc) for t in run.examples]
     order = np.argsort(gains, kind="stable")
     return [
-        _example(run, task, unfolded=index == order[(len(order) - 1) // 2])
+        _example(run, task, unfolded=index == int(order[(len(order) - 1) // 2]))
         for index, task in enumerate(run.examples)
     ]
 

@@ -138,7 +138,7 @@ def _by_row(
     title: str,
     xlabel: str,
     note: str,
-    chance: float | None = None,
+    chance: float = 0.0,
 ) -> Drawing:
     """Draw means with their intervals, in a row each data set."""
     series = make(run, shot)
@@ -151,7 +151,7 @@ def _by_row(
             "lw": 0.9,
             "ls": ":" if chance else "-",
         }
-        axes.axvline(chance or 0, **line)
+        axes.axvline(chance, **line)
         for one in series:
             middle = (looks.index(one.look) - (len(looks) - 1) / 2) * 0.8 / len(looks)
             axes.errorbar(
@@ -164,7 +164,7 @@ def _by_row(
             )
         # One scale for all shots: the figures stand side by side.
         everything = [one for each in run.shots for one in make(run, each)]
-        axes.set(xlim=_limits(everything, chance or 0), ylim=(len(labels) - 0.5, -0.5))
+        axes.set(xlim=_limits(everything, chance), ylim=(len(labels) - 0.5, -0.5))
         axes.set_yticks(range(len(labels)), labels)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
@@ -173,7 +173,7 @@ def _by_row(
         for index, label in enumerate(labels[1:]):
             colour = drawing.MUTED if label == _AVERAGE else drawing.GRID
             axes.axhline(index + 0.5, color=colour, lw=0.6)
-        write = signed if chance is None else "{:.1f}".format
+        write = "{:.1f}".format if chance else signed
         svg = drawing.export(figure, _told(title, series, write))
     return Drawing(title, svg, note, _legend(series))
 

@@ -153,5 +153,5 @@ def _average_gain(rows: Sequence[Row] | None) -> Cell:
     return _gain(*average_gain(rows))
 
 
-def _number(value: float | None, form: str = ".2f", small: str = "") -> Cell:
+def _number(value: float | int | None, form: str = ".2f", small: str = "") -> Cell:
     return Cell() if value is None else Cell(f"{value:{form}}", value, small)
