@@ -83,7 +83,6 @@ def _run(run: Run) -> dict[str, Any]:
         "baseline": run.titles[run.baseline] if run.baseline else "",
         "config": run.config,
         "datasets": headline.listing(run.datasets),
-        "methods": headline.listing([*run.titles.values()]),
         "notes": headline.paper_notes(run),
         "origins": provenance.origins(run),
     }
