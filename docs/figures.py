@@ -59,7 +59,7 @@ def draw_plane() -> Figure:
         plane.features[:3], np.arange(3), plane.features[3:], 3, params=TOY
     )
     before = np.asarray(out.original)[:, :3].argmin(axis=1)
-    after = np.concatenate([np.arange(3), np.asarray(out.class_distances).argmin(1)])
+    after = np.concatenate([np.arange(3), np.asarray(out.predictions)])
     mended = (before != plane.label_n) & (after == plane.label_n)
     near = _near(np.asarray(out.original))
     # Of the points that calibration mends, one with a neighbour that is not mutual.

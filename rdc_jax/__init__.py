@@ -11,6 +11,7 @@ import jax as _jax
 
 from rdc_jax.core import calibration as _calibration
 from rdc_jax.core import losses as _losses
+from rdc_jax.core import preparation as _preparation
 from rdc_jax.core import prototypes as _prototypes
 from rdc_jax.core.batching import over_episodes
 from rdc_jax.core.calibration import RDCOutput
@@ -20,6 +21,7 @@ rdc = _jax.jit(_calibration.rdc, static_argnames=("num_classes",))
 npc = _jax.jit(_prototypes.npc, static_argnames=("num_classes", "normalize"))
 calibrated_distances = _jax.jit(_calibration.calibrated_distances)
 subspace = _jax.jit(_calibration.subspace)
+prepare = _jax.jit(_preparation.prepare, static_argnames=("steps",))
 kl_loss = _jax.jit(_losses.kl_loss, static_argnames=("sign", "include_self"))
 mse_loss = _jax.jit(_losses.mse_loss)
 attention_mask = _jax.jit(_losses.attention_mask)
@@ -33,6 +35,7 @@ __all__ = [
     "mse_loss",
     "npc",
     "over_episodes",
+    "prepare",
     "rdc",
     "subspace",
 ]

@@ -83,8 +83,11 @@ def share_safely() -> None:
         path = pathlib.Path(str(self.path)) / f"{key}-cache"
         if not path.exists():
             part = path.parent / f"{uuid.uuid4().hex}.part"
-            part.write_bytes(value)
-            part.replace(path)
+            try:
+                part.write_bytes(value)
+                part.replace(path)
+            except OSError:  # A full disk, real or a test's: it is compiled again.
+                part.unlink(missing_ok=True)
 
     lru_cache.LRUCache.put = put
 

@@ -10,7 +10,7 @@ from rdc_jax.core.jaccard import encode, jaccard_distances, query_expansion
 from rdc_jax.core.kernel_pca import kernel_pca
 from rdc_jax.core.neighbours import neighbour_sets, rank_positions
 from rdc_jax.core.params import RDCParams
-from rdc_jax.core.prototypes import class_distances, membership
+from rdc_jax.core.prototypes import class_distances, membership, predictions
 from rdc_jax.core.rows import (
     Rows,
     equal_rows,
@@ -30,7 +30,7 @@ class RDCOutput(NamedTuple):
     Pairs with padding are zero (False), pairs with a row that is not finite NaN.
 
     Attributes:
-      class_distances: ``[q, c]``; argmin over c is the prediction.
+      class_distances: ``[q, c]``; the class of the smallest is the prediction.
       distances: ``[n, n]``, D̂_com.
       original: ``[n, n]``, D_o.
       neighbours: ``[n, n]``, R̂ in the original space.
@@ -40,6 +40,11 @@ class RDCOutput(NamedTuple):
     distances: Float[Array, "n n"]
     original: Float[Array, "n n"]
     neighbours: Bool[Array, "n n"]
+
+    @property
+    def predictions(self) -> Int[Array, "..."]:
+        """``[q]``, the nearest class; -1 for queries that are not finite."""
+        return predictions(self.class_distances)
 
 
 class Space(NamedTuple):
@@ -156,7 +161,8 @@ def calibrated_distances(
     Args:
       features: Rows to compare; those that ``support_labels`` belongs to come first.
       params: See ``RDCParams``.
-      support_labels: Classes of the first s rows; ``None``: nothing is labelled.
+      support_labels: Classes of the first s rows; negative ones belong to no class.
+        ``None``: nothing is labelled.
       mask: False on rows that are padding.
 
     Returns:
@@ -205,11 +211,18 @@ def original_distances(
     return mask_pairs(original_nn, rows, float_dtype(features))
 
 
-def _same_class(labels_s: Int[ArrayLike, " s"], rows: Rows) -> Bool[Array, "s s"]:
+def _same_class(
+    labels_s: Int[ArrayLike, " s"], rows: Rows, num_classes: int | None = None
+) -> Bool[Array, "s s"]:
+    """Supports of one class; with a label out of range, each by itself."""
     labels_s = jnp.asarray(labels_s)
+    known_s = labels_s >= 0
+    if num_classes is not None:
+        known_s &= labels_s < num_classes
     valid_s = rows.valid[: labels_s.shape[0]]
-    valid_ss = valid_s[:, None] & valid_s[None, :]
-    return (labels_s[:, None] == labels_s[None, :]) & valid_ss
+    alone_ss = jnp.eye(labels_s.shape[0], dtype=bool)
+    same_ss = (labels_s[:, None] == labels_s[None, :]) & known_s[:, None]
+    return (same_ss | alone_ss) & valid_s[:, None] & valid_s[None, :]
 
 
 def rdc(
@@ -236,7 +249,7 @@ def rdc(
       >>> images = centres[:, None] + noise
       >>> support, query = images[:, 0], images[:, 1:].reshape(75, 256)
       >>> out = rdc_jax.rdc(support, jnp.arange(5), query, num_classes=5)
-      >>> bool((out.class_distances.argmin(1) == jnp.repeat(jnp.arange(5), 15)).all())
+      >>> bool((out.predictions == jnp.repeat(jnp.arange(5), 15)).all())
       True
 
     Args:
@@ -255,7 +268,7 @@ def rdc(
     check_episode(support, support_labels, query, num_classes)
     dtype = float_dtype(query)
     rows = task_rows(support, query, support_mask, query_mask)
-    same_class_ss = _same_class(support_labels, rows)
+    same_class_ss = _same_class(support_labels, rows, num_classes)
 
     feat_nd = l2_normalize(rows.feat)
     equal_nn = equal_rows(feat_nd)

@@ -1,5 +1,6 @@
 """Kernel PCA of one task, with the kernels and defaults of scikit-learn (Table 4)."""
 
+import math
 from typing import Literal
 
 import jax.numpy as jnp
@@ -15,27 +16,35 @@ Kernel = Literal["linear", "gaussian", "polynomial", "sigmoid"]
 
 
 def kernel_matrix(feat_nd: Float[Array, "n d"], kernel: Kernel) -> Float[Array, "n n"]:
-    """Similarities between rows; gamma = 1/d, coefficient 1, degree 3.
+    """Similarities between rows, less a constant; gamma = 1/d, coefficient 1, degree 3.
+
+    Centring takes any constant away, but not the rounding of numbers that are this
+    constant and little else, as those of short rows are. So it is left out beforehand.
 
     Args:
       feat_nd: Rows.
-      kernel: ``linear`` xy, ``gaussian`` exp(-γ|x-y|²), ``polynomial`` (γxy + 1)³ or
-        ``sigmoid`` tanh(γxy + 1).
+      kernel: ``linear`` xy, ``gaussian`` exp(-γ|x-y|²) - 1, ``polynomial``
+        (γxy + 1)³ - 1 or ``sigmoid`` tanh(γxy + 1) - tanh 1.
     """
     gamma = 1.0 / feat_nd.shape[1]
     if kernel == "gaussian":
         # Scaled into the unit ball, where the squared distances are most exact.
         scale = jnp.maximum(jnp.sqrt((feat_nd * feat_nd).sum(axis=1).max()), 1)
         squared_nn = squared_distances(feat_nd / scale)
-        return jnp.exp(-gamma * scale * scale * jnp.maximum(squared_nn, 0))
+        return jnp.expm1(-gamma * scale * scale * jnp.maximum(squared_nn, 0))
     inner_nn = jnp.einsum("nd,md->nm", feat_nd, feat_nd, precision=_HIGHEST)
     match kernel:
         case "linear":
             return inner_nn
         case "polynomial":
-            return (gamma * inner_nn + 1) ** 3
+            # (u + 1)³ - 1 = u³ + 3u² + 3u
+            u_nn = gamma * inner_nn
+            return u_nn * (3 + u_nn * (3 + u_nn))
         case "sigmoid":
-            return jnp.tanh(gamma * inner_nn + 1)
+            # tanh(u + 1) = (t + a) / (1 + at) with t = tanh u and a = tanh 1; less a,
+            # the numerator is (1 - a²)t.
+            a, t_nn = math.tanh(1), jnp.tanh(gamma * inner_nn)
+            return (1 - a * a) * t_nn / (1 + a * t_nn)
 
 
 def kernel_pca(

@@ -45,6 +45,28 @@ def class_distances(
     return jnp.where(empty_c[None, :], jnp.inf, mean_qc)
 
 
+def predictions(class_distances: Float[ArrayLike, "... c"]) -> Int[Array, "..."]:
+    """Nearest class of each query; -1 where there is none, as of queries with NaN.
+
+    ``argmin`` alone takes NaN for the smallest, and answers class 0.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> from rdc_jax.core.prototypes import predictions
+      >>> predictions(jnp.array([[2.0, 1.0], [jnp.nan, jnp.nan]])).tolist()
+      [1, -1]
+
+    Args:
+      class_distances: Of any number of queries, in any number of episodes.
+
+    Returns:
+      int32; -1 where a distance is NaN or all are infinite.
+    """
+    distances = jnp.asarray(class_distances)
+    unknown = jnp.isnan(distances).any(axis=-1) | jnp.isposinf(distances).all(axis=-1)
+    return jnp.where(unknown, -1, distances.argmin(axis=-1)).astype(jnp.int32)
+
+
 def npc(
     support: Num[ArrayLike, "s d"],
     support_labels: Int[ArrayLike, " s"],
@@ -75,7 +97,7 @@ def npc(
       query_mask: The same for the queries.
 
     Returns:
-      Euclidean distances; argmin over classes is the prediction. Infinite for a class
+      Euclidean distances; ``predictions`` gives the nearest. Infinite for a class
       without supports, zero for padded queries, NaN for queries that are not finite.
       Supports that are not finite are left out.
     """

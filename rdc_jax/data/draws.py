@@ -86,18 +86,35 @@ def proportional_counts(
     One unit at a time goes to the class that is furthest below its share (Webster's
     method of allotting seats); a class without room is passed over.
 
+    A weight counts by its ratio to the row's largest: rows may be as small as floats
+    go, but one some 10^308 times smaller than the largest is 0. Classes of weight 0 get
+    what the others have no room for, from the first on. A row of zeros shares evenly.
+
     >>> import numpy as np
     >>> proportional_counts(np.array([[3.0, 1.0]]), np.array([[9, 9]]), total=8)
     array([[6, 2]])
     >>> proportional_counts(np.array([[3.0, 1.0]]), np.array([[5, 9]]), total=8)
     array([[5, 3]])
     """
+    weight_ec = _scaled(weight_ec)
     counts = np.minimum(_safe_start(weight_ec, total), room_ec)
     while (rows := np.flatnonzero(counts.sum(axis=1) < total)).size:
         had = counts[rows]
         claim = np.where(had < room_ec[rows], weight_ec[rows] / (had + 0.5), -1.0)
         counts[rows, claim.argmax(axis=1)] += 1
     return counts
+
+
+def _scaled(weight_ec: Float64[np.ndarray, "e c"]) -> Float64[np.ndarray, "e c"]:
+    """Weights of which the largest is near one, so that no quotient underflows.
+
+    By a power of two, which changes no ratio; what is then below the normal numbers has
+    lost digits, and is 0.
+    """
+    largest_e1 = weight_ec.max(axis=1, keepdims=True)
+    scaled_ec = np.ldexp(weight_ec, -np.frexp(largest_e1)[1])
+    scaled_ec = np.where(scaled_ec < np.finfo(np.float64).tiny, 0.0, scaled_ec)
+    return np.where(largest_e1 > 0, scaled_ec, 1.0)
 
 
 def _safe_start(
@@ -110,7 +127,6 @@ def _safe_start(
     the reach of rounding errors.
     """
     sum_e1 = weight_ec.sum(axis=1, keepdims=True)
-    nothing = np.zeros_like(weight_ec)
-    share_ec = np.divide(weight_ec, sum_e1, where=sum_e1 > 0, out=nothing)
+    share_ec = weight_ec / sum_e1
     spread = max(total - weight_ec.shape[1] / 2, 0)
     return np.maximum(np.floor(share_ec * spread - 0.5), 0).astype(np.int64)

@@ -3,14 +3,13 @@
 import os
 import sys
 import textwrap
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rdc_jax.data.datasets import DATASETS
 from rdc_jax.data.opening import names_under
 from rdc_jax.data.synthetic import DOMAINS
 from rdc_jax.data.verify import ClassRow, Report, summary
-from rdc_jax.runtime.text import paragraph, two_columns
+from rdc_jax.runtime.text import paragraph, table, two_columns
 
 _LINES = 20  # findings of one kind, unless all are asked for
 _ROWS = 60  # classes, likewise
@@ -20,38 +19,6 @@ _OTHERS = (
     "list; or as tfds:NAME[/CONFIG][:SPLIT], a data set that TFDS has prepared. "
     "docs/datasets.md says where to get each, and its layout."
 )
-
-
-def table(rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()) -> str:
-    """Lay out rows of cells in columns; the first row is the heading.
-
-    Args:
-      rows: Cells, as many in each row.
-      right: Columns to align on the right.
-
-    Returns:
-      The lines, joined.
-
-    >>> print(table([["class", "images"], ["ant", "7"]], right=frozenset({1})))
-    class  images
-    ant         7
-    """
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths, right).rstrip() for row in rows)
-
-
-def _line(row: Sequence[str], widths: list[int], right: frozenset[int]) -> str:
-    cells = []
-    for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        space = " " * (width - _width(cell))
-        cells.append(space + cell if column in right else cell + space)
-    return "  ".join(cells)
-
-
-def _width(text: str) -> int:
-    """Columns that a terminal uses: two for East Asian letters, none for accents."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
 def render(report: Report, *, everything: bool = False) -> str:

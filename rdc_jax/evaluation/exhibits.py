@@ -13,14 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int, Int32, UInt8
 from PIL import Image
 
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.params import RDCParams
-from rdc_jax.core.prototypes import npc
+from rdc_jax.core.prototypes import npc, predictions
 from rdc_jax.data.episodes import EpisodeSampler
 from rdc_jax.data.pixels import PixelCache
 from rdc_jax.evaluation.exhibit_file import (
@@ -158,8 +157,8 @@ def _computed(
     task = (feat_nd[:s], labels_s, feat_nd[s:], num_classes)
     out = rdc(*task, params=params)
     return {
-        "npc": jnp.argmin(npc(*task), axis=1).astype(jnp.int32),
-        "rdc": jnp.argmin(out.class_distances, axis=1).astype(jnp.int32),
+        "npc": predictions(npc(*task)),
+        "rdc": out.predictions,
         "original": out.original,
         "calibrated": out.distances,
     }

@@ -4,7 +4,6 @@ import functools
 import logging
 import pathlib
 import time
-from typing import Any
 
 import jax
 import numpy as np
@@ -15,7 +14,7 @@ from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.evaluation.options import Options
-from rdc_jax.models.backbone import Backbone
+from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
@@ -24,7 +23,7 @@ _IMAGES_A_DEVICE = 64
 
 
 def embed(
-    pixels: PixelCache, backbone: Backbone, options: Options, cache_dir: pathlib.Path
+    pixels: PixelCache, backbone: Model, options: Options, cache_dir: pathlib.Path
 ) -> Float32[np.ndarray, "n d"]:
     """Give the features of all images, from the cache where they are there already.
 
@@ -42,11 +41,10 @@ def embed(
     """
     size, began = options.image_size, time.monotonic()
     mesh = Mesh(np.array(jax.local_devices()), ("image",))
-    variables = jax.device_put(backbone.variables, NamedSharding(mesh, PartitionSpec()))
+    model = jax.device_put(backbone, NamedSharding(mesh, PartitionSpec()))
 
-    def features_of(variables: Any, images: UInt8[Array, "b h w 3"]) -> Array:
-        inputs = test_batch(images, size)
-        return backbone.model.apply(variables, inputs, train=False)[0]
+    def features_of(model: Model, images: UInt8[Array, "b h w 3"]) -> Array:
+        return model.embed(test_batch(images, size))
 
     # Each device by itself: on CPU the network loops over a few images at a time, and
     # for such a loop a batch that is split would be brought together on every device.
@@ -60,7 +58,7 @@ def embed(
     )
     features = feature_cache(
         pixels,
-        functools.partial(jax.jit(on_devices), variables),
+        functools.partial(jax.jit(on_devices), model),
         weights_fingerprint=backbone.fingerprint,
         transform=f"test transform: resize to {resize_size(size)}, crop {size}",
         cache_dir=cache_dir,

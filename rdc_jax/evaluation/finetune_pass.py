@@ -10,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
 from rdc_jax.core.batching import chunk_size
+from rdc_jax.core.prototypes import predictions
 from rdc_jax.data.episodes import EpisodeSampler
 from rdc_jax.data.transforms import resize_size
 from rdc_jax.evaluation.programs import Programs, PyTree
@@ -96,7 +97,7 @@ class Steps:
         """Right answers."""
         task = self._task(images_nhwc, labels_n, key)
         dist_qc = self._finetuner.classify(variables, state, task)
-        right_q = jnp.argmin(dist_qc, axis=1) == labels_n[self._support_size :]
+        right_q = predictions(dist_qc) == labels_n[self._support_size :]
         return right_q.sum().astype(jnp.int32)
 
     def features(

@@ -15,8 +15,8 @@ from rdc_jax.evaluation.judge import Judge
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.targets import Target
 from rdc_jax.methods import FeatureMethod, ImageMethod
-from rdc_jax.models.backbone import Backbone
 from rdc_jax.models.functional import apply_fn
+from rdc_jax.models.model import Model
 
 FEATURES = "features"  # The group of all methods that need features.
 
@@ -41,7 +41,7 @@ class Group(NamedTuple):
     open: Callable[[int, Target, Embed], Pass]
 
 
-def make_groups(options: Options, backbone: Backbone) -> list[Group]:
+def make_groups(options: Options, backbone: Model) -> list[Group]:
     """Group the methods of a run, each tried on shapes before the long work.
 
     Args:
@@ -65,7 +65,7 @@ def make_groups(options: Options, backbone: Backbone) -> list[Group]:
 
 
 def _feature_group(
-    methods: tuple[FeatureMethod, ...], options: Options, backbone: Backbone
+    methods: tuple[FeatureMethod, ...], options: Options, backbone: Model
 ) -> Group:
     image = jax.ShapeDtypeStruct((1, options.image_size, options.image_size, 3), "f4")
     d = jax.eval_shape(backbone, image).shape[1]
@@ -87,23 +87,24 @@ def _feature_group(
     return Group(FEATURES, "Features", columns, methods[-1].name, open_pass)
 
 
-def _finetune_group(method: ImageMethod, options: Options, backbone: Backbone) -> Group:
+def _finetune_group(method: ImageMethod, options: Options, backbone: Model) -> Group:
     dtype = jnp.dtype(options.settings.finetune.dtype)
-    apply = apply_fn(backbone.model.clone(dtype=dtype))
+    apply = apply_fn(backbone.backbone.clone(dtype=dtype))  # type: ignore[union-attr]
     finetuner = method.make(apply, options.settings)
+    variables = {part: tree["backbone"] for part, tree in backbone.variables.items()}
     steps = {
         shot: Steps(method.name, finetuner, options.spec(shot).support_size)
         for shot in options.shots
     }
     for shot, each in steps.items():
         spec = options.spec(shot)
-        each.check(backbone.variables, spec.support_size + spec.query_size)
+        each.check(variables, spec.support_size + spec.query_size)
 
     def open_pass(shot: int, target: Target, embed: Embed) -> Pass:
         del embed
         return FinetunePass(
             steps[shot],
-            backbone.variables,
+            variables,
             target.pixels.images,
             target.samplers[shot],
             seed=options.seed,

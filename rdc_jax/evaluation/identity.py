@@ -8,7 +8,7 @@ import jax
 
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.targets import Target
-from rdc_jax.models.backbone import Backbone
+from rdc_jax.models.model import Model
 from rdc_jax.runtime import checksums
 
 _PACKAGES = ("rdc-jax", "jax", "jaxlib", "numpy", "pillow")
@@ -17,7 +17,7 @@ _PACKAGES = ("rdc-jax", "jax", "jaxlib", "numpy", "pillow")
 def identify(
     config: Mapping[str, Any],
     options: Options,
-    backbone: Backbone,
+    backbone: Model,
     targets: list[Target],
 ) -> dict[str, Any]:
     """Collect what the results depend on.

@@ -5,6 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from rdc_jax.core.prototypes import predictions
 from rdc_jax.evaluation import diagnostics
 from rdc_jax.methods import Episode, FeatureMethod, Settings
 from rdc_jax.runtime.errors import UserError
@@ -59,4 +60,4 @@ class Judge:
                 f"method {method.name} gives {jnp.shape(dist_qc)} for {expected}, one "
                 "distance for each query and class: mend the method"
             )
-        return jnp.argmin(dist_qc, axis=1)
+        return predictions(dist_qc)

@@ -19,6 +19,8 @@ import numpy as np
 from jaxtyping import Int
 
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.files import replacing
+from rdc_jax.runtime.workdir import check_same_run
 
 _log = logging.getLogger(__name__)
 
@@ -26,18 +28,20 @@ _FORMAT = 1
 # What may differ when a run goes on: where things are (their content is held by
 # fingerprints), how many episodes are wanted, how many are computed at a time, and what
 # results are compared with and called.
-_FREE = {
-    "config.systems",
-    "config.title",
-    "config.baseline",
-    "config.episodes",
-    "config.data_dir",
-    "config.cache_dir",
-    "config.checkpoint",
-    "config.chunk",
-    "config.plugins",
-    "checkpoint.training",
-}
+_FREE = frozenset(
+    {
+        "config.systems",
+        "config.title",
+        "config.baseline",
+        "config.episodes",
+        "config.data_dir",
+        "config.cache_dir",
+        "config.checkpoint",
+        "config.chunk",
+        "config.plugins",
+        "checkpoint.training",
+    }
+)
 
 
 class Stage(NamedTuple):
@@ -69,7 +73,8 @@ class Ledger:
         self.path = path
         own = json.loads(json.dumps({"format": _FORMAT, **header}))
         if not path.exists():
-            _create(path, own)
+            with replacing(path, "make room, or take another --workdir") as file:
+                file.write(_line(own, 0)[0])
         self._counts: dict[Stage, list[list[int]]] = collections.defaultdict(list)
         self._checksum = 0
         try:
@@ -128,7 +133,7 @@ class Ledger:
                 f"{self.path} is not a ledger of this version, or its first line is "
                 "damaged: move it away, or take another --workdir"
             )
-        _refuse_other(self.path.parent, found, header)
+        check_same_run(self.path.parent, found, header, free=_FREE)
         for size, record, checksum in lines:
             if not self._accept(record):
                 break
@@ -177,42 +182,3 @@ def _whole_lines(content: bytes) -> Iterator[tuple[int, Any, int]]:
             return
         yield len(line), value, checksum
         previous = checksum
-
-
-def _create(path: pathlib.Path, header: dict[str, Any]) -> None:
-    """Write the header by a rename: a kill leaves a whole one or none."""
-    scratch = path.with_name(f".{path.name}.part")
-    try:
-        with scratch.open("wb") as file:
-            file.write(_line(header, 0)[0])
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}; make room, or take "
-            "another --workdir"
-        ) from error
-
-
-def _refuse_other(
-    workdir: pathlib.Path, old: dict[str, Any], new: dict[str, Any]
-) -> None:
-    flat_old, flat_new = _flat(old), _flat(new)
-    for name in sorted((flat_old.keys() | flat_new.keys()) - _FREE):
-        before, now = flat_old.get(name), flat_new.get(name)
-        if before != now:
-            raise UserError(
-                f"{workdir} holds an evaluation with {name}={before!r}, this one has "
-                f"{now!r}: set it back, or take another --workdir"
-            )
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

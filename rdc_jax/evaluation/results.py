@@ -180,7 +180,8 @@ def _averages(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "accuracy": float(np.mean([row["accuracy"] for row in own])),
         }
         if "gain" in own[0]:
-            gain = statistics.average([(r["gain"], r["gain_ci95"]) for r in own])
+            gains = [(row["gain"], row["gain_ci95"]) for row in own]
+            gain = statistics.average(gains, [row["episodes"] for row in own])
             average |= {
                 "baseline": own[0]["baseline"],
                 "gain": gain.mean,

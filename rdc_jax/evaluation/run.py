@@ -23,7 +23,7 @@ from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.programs import Programs
 from rdc_jax.evaluation.progress import Progress
 from rdc_jax.evaluation.targets import Target, decode_targets, open_targets
-from rdc_jax.models.backbone import Backbone, load_backbone
+from rdc_jax.models.model import Model, load_backbone
 from rdc_jax.runtime.processes import broadcast_from_first, is_first
 from rdc_jax.runtime.threads import one_lapack_thread
 from rdc_jax.runtime.workdir import claim
@@ -74,7 +74,7 @@ def evaluate(
 
 def _open(
     options: Options, workdir: pathlib.Path, cache_dir: pathlib.Path
-) -> tuple[Backbone, list[Group], list[Target]]:
+) -> tuple[Model, list[Group], list[Target]]:
     """Look for mistakes, decode all images, train where that is asked for.
 
     In the order of the time that it takes: what is wrong is told as soon as possible.
@@ -110,7 +110,7 @@ class _Run:
     def __init__(
         self,
         options: Options,
-        backbone: Backbone,
+        backbone: Model,
         groups: list[Group],
         cache_dir: pathlib.Path,
         ledger: Ledger | None,
@@ -190,7 +190,7 @@ class _Run:
             self._show(self.ledger, stage, group, work)
             self.ledger.append(stage, block.counts)
             right_e = self.ledger.counts(stage)[:, shown]
-            progress.advance(
+            progress.add(
                 stage,
                 len(block.counts),
                 clock.lap(),

@@ -1,10 +1,11 @@
 """Results as Markdown, beside the published numbers where there are any."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rdc_jax.evaluation import published
 from rdc_jax.evaluation.statistics import plus_minus
+from rdc_jax.runtime.text import table
 
 
 def markdown(results: dict[str, Any]) -> str:
@@ -57,7 +58,7 @@ def _accuracies(results: dict[str, Any], shot: int) -> str:
             lines.append(_published(named, paper, datasets))
     for title, paper in published.systems(config, datasets, shot).items():
         lines.append(_published(title, paper, datasets))
-    return _table(["method", *datasets, "average"], lines)
+    return table([["method", *datasets, "average"], *lines], markdown=True)
 
 
 def _published(title: str, line: published.Line, datasets: Sequence[str]) -> list[str]:
@@ -98,7 +99,9 @@ def _gains(results: dict[str, Any], shot: int) -> str:
         if row["shot"] == shot and "gain" in row
     ]
     text = f"Gains over {rows[0]['baseline']} on the same tasks:\n\n"
-    return text + _table(["data set", "method", "gain", "wins", "losses"], lines)
+    return text + table(
+        [["data set", "method", "gain", "wins", "losses"], *lines], markdown=True
+    )
 
 
 def _curves(results: dict[str, Any], shot: int) -> str:
@@ -113,7 +116,7 @@ def _curves(results: dict[str, Any], shot: int) -> str:
         line[curve["step"]] = _cell(curve)
     cells = [[*key, *(line.get(s, "") for s in steps)] for key, line in lines.items()]
     titles = ["data set", "method", *(f"step {step}" for step in steps)]
-    return "Accuracy along fine-tuning:\n\n" + _table(titles, cells)
+    return "Accuracy along fine-tuning:\n\n" + table([titles, *cells], markdown=True)
 
 
 def _neighbours(results: dict[str, Any], shot: int) -> str:
@@ -143,7 +146,7 @@ def _neighbours(results: dict[str, Any], shot: int) -> str:
         "Neighbours of queries before and after expansion (purity: of the query's "
         "class), and query-support pairs that share none:\n\n"
     )
-    return text + _table(titles, lines)
+    return text + table([titles, *lines], markdown=True)
 
 
 def _purity(results: dict[str, Any], shot: int) -> str:
@@ -159,7 +162,7 @@ def _purity(results: dict[str, Any], shot: int) -> str:
         line.append(_gain(row))
     text = "The same gains by the purity of a task's neighbours after expansion:\n\n"
     cells = [[where, *line] for where, line in lines.items()]
-    return text + _table(["purity", "tasks", *titles], cells)
+    return text + table([["purity", "tasks", *titles], *cells], markdown=True)
 
 
 def _percent(value: float | None) -> str:
@@ -173,15 +176,3 @@ def _provenance(header: dict[str, Any]) -> str:
         f"{header['checkpoint']['fingerprint'][:12]}; {header['backend']['platform']} "
         f"({header['backend']['device']}); {versions}."
     )
-
-
-def _table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Columns of one width, so that the table reads well on a terminal too."""
-    grid = [list(titles), *(list(line) for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    texts = [
-        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
-        for line in grid
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([texts[0], rule, *texts[1:]])

@@ -12,8 +12,9 @@ from rdc_jax.runtime.errors import UserError
 if TYPE_CHECKING:
     from flax import linen as nn
 
-    from rdc_jax.models.backbone import Backbone as Backbone
-    from rdc_jax.models.backbone import load_backbone as load_backbone
+    from rdc_jax.models.model import Model as Model
+    from rdc_jax.models.model import load_backbone as load_backbone
+    from rdc_jax.models.model import load_model as load_model
 
 ARCHITECTURES = ("resnet10", "resnet12", "resnet18")
 
@@ -61,6 +62,6 @@ def _known(what: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Backbone", "load_backbone"):
-        return getattr(importlib.import_module("rdc_jax.models.backbone"), name)
+    if name in ("Model", "load_backbone", "load_model"):
+        return getattr(importlib.import_module("rdc_jax.models.model"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

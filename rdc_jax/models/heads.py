@@ -1,5 +1,6 @@
 """What sits on a backbone in training."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -35,10 +36,18 @@ class Classifier(nn.Module):
           Float32 logits, and the backbone's intermediates with ``logits`` added.
         """
         features, out = self.backbone(images, train=train)
-        # torch's nn.Linear; the lineage sets the bias to 0.
-        head = nn.Dense(self.num_classes, kernel_init=_torch_linear, name="head")
-        logits = head(features)
+        logits = linear(self.num_classes, name="head")(features)
         return logits, {**out, "logits": logits}
+
+
+def linear(num_classes: int, name: str | None = None) -> nn.Dense:
+    """Make a linear classifier of features."""
+    # torch's nn.Linear; the lineage sets the bias to 0.
+    return nn.Dense(num_classes, kernel_init=_torch_linear, name=name)
+
+
+HEADS: dict[str, Callable[..., nn.Module]] = {"linear": linear}
+"""What sits on features, by name: called with its options."""
 
 
 def _torch_linear(

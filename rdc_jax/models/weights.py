@@ -19,11 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 import safetensors
 from flax import traverse_util
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from rdc_jax.models import torch_format
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError, guard
+from rdc_jax.runtime.files import replacing
 
 SUFFIX = ".safetensors"
 # The weights that come with the package, beside this file.
@@ -64,7 +65,7 @@ def write(
     Args:
       path: The file; it appears whole or not at all.
       variables: ``params`` and ``batch_stats``, each with a ``backbone``, as
-        ``rdc_jax.models.backbone.read_checkpoint`` gives them.
+        ``rdc_jax.models.model.read_checkpoint`` gives them.
       metadata: At least ``arch``; what else is worth keeping is kept.
 
     Raises:
@@ -79,13 +80,8 @@ def write(
     kept = {name: metadata[name] for name in _KEPT if metadata.get(name) is not None}
     header = {"format": _FORMAT, "metadata": json.dumps(kept)}
     header["sha256"] = _digest(tensors, header)
-    scratch = path.with_name(f".{path.name}.part")
-    try:
-        save_file(tensors, scratch, metadata=header)
-        os.replace(scratch, path)
-    except (OSError, safetensors.SafetensorError) as error:
-        scratch.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {error}") from error
+    with replacing(path, "choose another place") as file:
+        file.write(save(tensors, metadata=header))
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -128,7 +124,7 @@ def _digest(tensors: dict[str, np.ndarray], header: dict[str, str]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Convert a checkpoint on the command line."""
-    from rdc_jax.models.backbone import read_checkpoint  # it knows this module
+    from rdc_jax.models.model import read_checkpoint  # it knows this module
 
     parser = argparse.ArgumentParser(
         prog="python -m rdc_jax.models.weights",

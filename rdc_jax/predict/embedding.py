@@ -10,7 +10,7 @@ from jaxtyping import Float32, UInt8
 
 from rdc_jax.data.source import UnreadableImage
 from rdc_jax.data.transforms import resize_size, test_batch
-from rdc_jax.models.backbone import Backbone, load_backbone
+from rdc_jax.models.model import Model, load_backbone
 from rdc_jax.models.weights import packaged
 from rdc_jax.predict.pictures import Picture, read_pictures
 from rdc_jax.runtime.errors import UserError
@@ -171,7 +171,7 @@ def make_embedder(
     if isinstance(backbone, (str, os.PathLike)):
         backbone = load_backbone(backbone)
     noted = None
-    if isinstance(backbone, Backbone):
+    if isinstance(backbone, Model):
         noted = backbone.metadata.get("image_size")
     return Embedder(backbone, image_size or noted, normalize)
 

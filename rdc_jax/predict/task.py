@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.params import RDCParams
 from rdc_jax.predict.batches import bucket, content_order, even_batches, pad_rows
+from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.threads import one_lapack_thread
 
 # Padded up to here a task costs next to nothing more, and its subspace is found by
@@ -56,7 +57,13 @@ def calibrated(
 
     Returns:
       Calibrated distances.
+
+    Raises:
+      UserError: A feature is too large for float32.
     """
+    largest = np.max([np.abs(x).max() for x in (support.features, query_qd)])
+    if not largest <= np.finfo(np.float32).max:
+        raise UserError(f"features go up to {largest:.3g}: give finite float32 numbers")
     class_qc = np.empty((len(query_qd), support.num_classes), np.float32)
     support_qs = np.empty((len(query_qd), len(support.labels)), np.float32)
     with one_lapack_thread():

@@ -2,13 +2,13 @@
 
 import contextlib
 import json
-import os
 import pathlib
 from typing import Any
 
 from tensorboardX import SummaryWriter
 
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.files import write_text
 
 METRICS = "metrics.jsonl"
 
@@ -95,9 +95,8 @@ def _truncate(path: pathlib.Path, step: int) -> None:
     if not path.exists():
         return
     lines = [line for line in read_metrics(path.parent) if line["step"] <= step]
-    scratch = path.with_suffix(".tmp")
-    scratch.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    os.replace(scratch, path)
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    write_text(path, text, "make room, then run the same command")
 
 
 def _parse(text: bytes) -> dict[str, Any] | None:

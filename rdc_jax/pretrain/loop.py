@@ -135,7 +135,7 @@ class _Trainer:
             return state
         values = self._finite_readings(state, step)
         speed = self.progress.images_per_second()
-        self.progress.show(values, speed)
+        self.progress.show_metrics(values, speed)
         if self.log is not None:
             epoch = step / self.plan.steps_per_epoch
             rate = learning_rate_at(self.plan.schedule, step - 1)

@@ -18,7 +18,7 @@ from rdc_jax.pretrain.signals import stop_on_signals
 from rdc_jax.pretrain.state import TrainState, join, split
 from rdc_jax.runtime import processes
 from rdc_jax.runtime.errors import UserError
-from rdc_jax.runtime.workdir import check_same_run, claim
+from rdc_jax.runtime.workdir import claim, record_run
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def _pretrain(options: Options, config: dict[str, Any], workdir: pathlib.Path) -
             stack.enter_context(claim(workdir))
         images = open_images(options, workdir)
         if processes.is_first():
-            check_same_run(workdir, {"config": config, "data": images.fingerprints})
+            record_run(workdir, {"config": config, "data": images.fingerprints})
         run = assemble(options, images, metadata={"config": config})
         checkpoints = stack.enter_context(Checkpoints(workdir / "checkpoints"))
         state = _restore(run, checkpoints) or run.initial_state()

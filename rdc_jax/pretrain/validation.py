@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, UInt8
 
 from rdc_jax.core.batching import over_episodes
-from rdc_jax.core.prototypes import npc
+from rdc_jax.core.prototypes import npc, predictions
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.transforms import test_batch
@@ -124,7 +124,7 @@ def _accuracy(
         distances_qc = npc(
             feat_md[:supports], labels_m[:supports], feat_md[supports:], num_classes=way
         )
-        return jnp.mean(jnp.argmin(distances_qc, axis=1) == labels_m[supports:])
+        return jnp.mean(predictions(distances_qc) == labels_m[supports:])
 
     each_task = over_episodes(one_task, chunk=_TASKS_AT_A_TIME)
     return jnp.mean(each_task(indices_em, labels_em))

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from rdc_jax.models.backbone import read_checkpoint
+from rdc_jax.models.model import read_checkpoint
 from rdc_jax.pretrain.state import Variables
 from rdc_jax.runtime.errors import UserError
 

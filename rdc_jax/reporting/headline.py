@@ -8,7 +8,7 @@ from rdc_jax.evaluation import published
 from rdc_jax.reporting import variants
 from rdc_jax.reporting.runs import Run, Verdict, average_gain, verdict
 
-# Below this many tasks the normal approximation behind 1.96·std/√N is poor.
+# Below this many tasks it matters that Student's interval takes accuracies as normal.
 _FEW_TASKS = 30
 # What a warning says of one data set alone.
 _AMOUNT = re.compile(r"[\d.]+( ± [\d.]+)? points | from \d+% to \d+%|\d+% of (?=query)")

@@ -132,11 +132,13 @@ def average_gain(rows: Sequence[Row]) -> statistics.Mean:
     Tasks of different data sets are drawn independently, so the variance of the mean
     is the sum of theirs over the square of their number.
 
-    >>> mean, ci95 = average_gain(2 * [{"gain": 2.0, "gain_ci95": 0.6}])
+    >>> row = {"gain": 2.0, "gain_ci95": 0.6, "episodes": 1000}
+    >>> mean, ci95 = average_gain([row, row])
     >>> mean, round(ci95, 3)
     (2.0, 0.424)
     """
-    return statistics.average([(row["gain"], row["gain_ci95"]) for row in rows])
+    each = [(row["gain"], row["gain_ci95"]) for row in rows]
+    return statistics.average(each, [row["episodes"] for row in rows])
 
 
 def read(workdir: pathlib.Path) -> Run:

@@ -1,10 +1,55 @@
-"""Text in two columns, names and what they mean, 80 columns wide."""
+"""Text for terminals: tables, and names beside what they mean."""
 
 import textwrap
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Sequence
 
 WIDTH = 80
 _NAMES = 22  # A longer name has a line of its own.
+
+
+def table(
+    rows: Sequence[Sequence[str]],
+    *,
+    right: frozenset[int] = frozenset(),
+    markdown: bool = False,
+) -> str:
+    """Lay out rows of cells in columns; the first row is the heading.
+
+    Args:
+      rows: Cells, as many in each row.
+      right: Columns to align on the right.
+      markdown: With bars between the columns and a rule below the heading.
+
+    Returns:
+      The lines, joined.
+
+    >>> print(table([["class", "images"], ["ant", "7"]], right=frozenset({1})))
+    class  images
+    ant         7
+    >>> print(table([["class", "images"], ["ant", "7"]], markdown=True))
+    | class | images |
+    |-------|--------|
+    | ant   | 7      |
+    """
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = []
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - _width(cell))
+            cells.append(space + cell if column in right else cell + space)
+        line = f"| {' | '.join(cells)} |" if markdown else "  ".join(cells).rstrip()
+        lines.append(line)
+    if markdown:
+        lines.insert(1, f"|{'|'.join('-' * (width + 2) for width in widths)}|")
+    return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    """Columns that a terminal uses: two for East Asian letters, none for accents."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
 def two_columns(pairs: Iterable[tuple[str, str]], *, indent: int = 2) -> str:

@@ -1,7 +1,6 @@
 """The work directory: one run at a time, and always the same run."""
 
 import json
-import os
 import pathlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +9,12 @@ from typing import Any
 import filelock
 
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.files import write_text
 
 RECORD = "run.json"
 
-# Where things are may change; what they contain is held by fingerprints.
-_PLACES = {"config.data_dir", "config.cache_dir", "config.init_from"}
+# Paths may change; fingerprints hold what is there.
+_PATHS = frozenset({"config.data_dir", "config.cache_dir", "config.init_from"})
 
 
 @contextmanager
@@ -46,7 +46,34 @@ def claim(workdir: pathlib.Path) -> Iterator[None]:
         lock.release()
 
 
-def check_same_run(workdir: pathlib.Path, record: dict[str, Any]) -> None:
+def check_same_run(
+    workdir: pathlib.Path,
+    before: dict[str, Any],
+    now: dict[str, Any],
+    *,
+    free: frozenset[str],
+) -> None:
+    """Refuse to go on with a run under other settings.
+
+    Args:
+      workdir: Of the run.
+      before: What the run was a function of when it began, JSON-able.
+      now: What it would be a function of now.
+      free: Fields that may differ, their groups' names before a dot.
+
+    Raises:
+      UserError: Naming the first field that differs.
+    """
+    old, new = _flat(before), _flat(json.loads(json.dumps(now)))
+    for name in sorted((old.keys() | new.keys()) - free):
+        if old.get(name) != new.get(name):
+            raise UserError(
+                f"{workdir} holds a run with {name}={old.get(name)!r}, this one has "
+                f"{new.get(name)!r}: set it back, or take another --workdir"
+            )
+
+
+def record_run(workdir: pathlib.Path, record: dict[str, Any]) -> None:
     """Note what the run is, or refuse when the directory belongs to another one.
 
     Args:
@@ -57,24 +84,16 @@ def check_same_run(workdir: pathlib.Path, record: dict[str, Any]) -> None:
       UserError: Naming the first field that differs.
     """
     path = workdir / RECORD
-    record = json.loads(json.dumps(record))
     if not path.exists():
-        scratch = path.with_suffix(".tmp")
-        scratch.write_text(json.dumps(record, indent=1) + "\n")
-        os.replace(scratch, path)
+        write_text(path, json.dumps(record, indent=1) + "\n", "take another --workdir")
         return
     try:
-        old, new = _flat(json.loads(path.read_text())), _flat(record)
+        before = json.loads(path.read_text())
+        check_same_run(workdir, before, record, free=_PATHS)
     except (ValueError, AttributeError):
         raise UserError(
             f"{path} is damaged: restore it from a copy, or take another --workdir"
         ) from None
-    for name in sorted((old.keys() | new.keys()) - _PLACES):
-        if old.get(name) != new.get(name):
-            raise UserError(
-                f"{workdir} holds a run with {name}={old.get(name)!r}, this one has "
-                f"{new.get(name)!r}: set it back, or take another --workdir"
-            )
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

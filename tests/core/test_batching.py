@@ -12,13 +12,13 @@ import rdc_jax
 from rdc_jax.core.batching import chunk_size, over_episodes, peak_bytes
 
 one_episode = functools.partial(
-    rdc_jax.rdc, num_classes=5, params=rdc_jax.RDCParams(k=5, k2=3, dim=8)
+    rdc_jax.rdc, num_classes=5, params=rdc_jax.RDCParams(k=5, k2=3, dim=4)
 )
 
 
 @pytest.fixture(scope="module")
 def batch():
-    episodes = [make_episode("relu", seed=seed) for seed in range(33)]
+    episodes = [make_episode(seed=seed) for seed in range(33)]
     return tuple(np.stack(arrays) for arrays in zip(*episodes, strict=True))
 
 
@@ -35,9 +35,8 @@ def test_every_chunk_size_gives_the_same_results(batch, whole, chunk):
         got.class_distances.argmin(-1), whole.class_distances.argmin(-1)
     )
     np.testing.assert_allclose(got.original, whole.original, atol=1e-6)
-    # Where the last singular value kept meets the first one dropped, the subspace
-    # magnifies rounding.
-    np.testing.assert_allclose(got.distances, whole.distances, atol=1e-4)
+    # Four directions hold the centres of five tight classes: none is lost in noise.
+    np.testing.assert_allclose(got.distances, whole.distances, atol=1e-6)
 
 
 @pytest.mark.parametrize("chunk", [None, 4])

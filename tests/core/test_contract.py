@@ -40,7 +40,7 @@ def expected(batch):
 def assert_same(got, want):
     np.testing.assert_array_equal(got.neighbours, want.neighbours)
     for a, b in zip(got[:3], want[:3], strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
+        np.testing.assert_allclose(a, b, atol=1e-6)
 
 
 def test_eager_equals_jit(batch, expected):

@@ -25,13 +25,14 @@ def test_kl_loss_equals_the_oracle(task, sign, include_self, alpha, tau):
     options = dict(sign=sign, include_self=include_self)
     got = rdc_jax.kl_loss(*task, alpha, tau, **options)
     want = oracle.kl_loss(*map(np.asarray, task), alpha, tau, **options)
-    np.testing.assert_allclose(got, want, rtol=1e-4)
+    # Differences of logarithms near log n, times tau²: their rounding remains.
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_mse_loss_equals_the_oracle(task, alpha):
     want = oracle.mse_loss(*map(np.asarray, task), alpha)
-    np.testing.assert_allclose(rdc_jax.mse_loss(*task, alpha), want, rtol=1e-5)
+    np.testing.assert_allclose(rdc_jax.mse_loss(*task, alpha), want, rtol=1e-6)
 
 
 def test_attention_weighs_neighbours(task):
@@ -69,7 +70,7 @@ def test_alpha_and_tau_can_be_swept_in_one_call(task):
     alphas, taus = jnp.array([0.0, 0.5, 1.0]), jnp.array([1.0, 2.0, 3.0])
     swept = jax.jit(jax.vmap(lambda a, t: rdc_jax.kl_loss(*task, a, t)))(alphas, taus)
     each = [rdc_jax.kl_loss(*task, a, t) for a, t in zip(alphas, taus, strict=True)]
-    np.testing.assert_allclose(swept, each, rtol=1e-4)
+    np.testing.assert_allclose(swept, each, rtol=0, atol=1e-6)
 
 
 def test_a_task_of_one_row_costs_nothing():

@@ -7,6 +7,7 @@ from core.episodes import make_episode
 
 import rdc_jax
 from rdc_jax import RDCParams
+from rdc_jax.core.prototypes import predictions
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -35,21 +36,23 @@ def padded_rdc(episode, params, *, extra_s, extra_q, value, num_classes=5):
 @pytest.mark.parametrize("subspace", KERNELS)
 @pytest.mark.parametrize("value", [0.0, 7.0, np.nan])
 def test_padding_is_inert(subspace, value):
-    episode = make_episode(shot=2, query=4, d=40)
-    s, q = len(episode[0]), len(episode[2])
-    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
-    plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
-    padded = padded_rdc(episode, params, extra_s=3, extra_q=6, value=value)
-    real = np.r_[:s, s + 3 : s + 3 + q]
-    pairs = np.ix_(real, real)
-    # The row kernels differ by little from a constant matrix, on which rounding shows.
-    atol = 1e-5 if subspace in ("tanh", "none") else 1e-4
-    np.testing.assert_array_equal(padded.neighbours[pairs], plain.neighbours)
-    np.testing.assert_allclose(padded.distances[pairs], plain.distances, atol=atol)
-    np.testing.assert_allclose(padded.original[pairs], plain.original, atol=1e-5)
-    np.testing.assert_allclose(
-        padded.class_distances[:q], plain.class_distances, atol=atol
-    )
+    # Of five tight classes, four directions hold the centres; the fifth would lie in
+    # the noise, where float32 tells neither directions nor near neighbours apart.
+    params = RDCParams(k=5, k2=3, dim=4, subspace=subspace)
+    for seed in range(5):
+        episode = make_episode(shot=2, query=4, d=40, seed=seed)
+        s, q = len(episode[0]), len(episode[2])
+        plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
+        padded = padded_rdc(episode, params, extra_s=3, extra_q=6, value=value)
+        real = np.r_[:s, s + 3 : s + 3 + q]
+        pairs = np.ix_(real, real)
+        np.testing.assert_array_equal(padded.neighbours[pairs], plain.neighbours)
+        for got, want in (
+            (padded.distances[pairs], plain.distances),
+            (padded.original[pairs], plain.original),
+            (padded.class_distances[:q], plain.class_distances),
+        ):
+            np.testing.assert_allclose(got, want, atol=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
@@ -70,7 +73,7 @@ def test_padding_is_inert_in_neighbourhoods_larger_than_the_task(params):
     real = np.r_[:2, 3:7]
     pairs = np.ix_(real, real)
     np.testing.assert_array_equal(padded.neighbours[pairs], plain.neighbours)
-    np.testing.assert_allclose(padded.distances[pairs], plain.distances, atol=1e-5)
+    np.testing.assert_allclose(padded.distances[pairs], plain.distances, atol=1e-6)
     assert padded.neighbours.sum() == plain.neighbours.sum()
 
 
@@ -80,7 +83,7 @@ def test_padding_is_inert_where_zhongs_row_maximum_could_see_it():
     plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
     padded = padded_rdc(episode, params, extra_s=0, extra_q=9, value=0.0)
     n = len(plain.distances)
-    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=1e-5)
+    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=1e-6)
 
 
 def test_padding_is_inert_in_the_iterated_subspace():
@@ -89,7 +92,8 @@ def test_padding_is_inert_in_the_iterated_subspace():
     plain = rdc_jax.rdc(*episode, num_classes=5, params=params)
     padded = padded_rdc(episode, params, extra_s=0, extra_q=12, value=1.0)
     n = len(plain.distances)
-    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=2e-5)
+    # To the residual at which the iteration stops.
+    np.testing.assert_allclose(padded.distances[:n, :n], plain.distances, atol=1e-5)
 
 
 def test_episodes_of_different_way_share_one_compiled_function():
@@ -109,7 +113,7 @@ def test_episodes_of_different_way_share_one_compiled_function():
         )
         alone = rdc_jax.rdc(support, labels, queries, num_classes=way, params=params)
         np.testing.assert_allclose(
-            out.class_distances[:q, :way], alone.class_distances, atol=1e-5
+            out.class_distances[:q, :way], alone.class_distances, atol=1e-6
         )
         assert np.isinf(out.class_distances[:q, way:]).all()
     assert compiled._cache_size() == 1
@@ -127,7 +131,7 @@ def test_rows_that_are_not_finite_are_nobodys_neighbour(bad):
     )
     others = np.delete(np.arange(20), 3)
     np.testing.assert_allclose(
-        out.class_distances[others], without.class_distances, atol=1e-5
+        out.class_distances[others], without.class_distances, atol=1e-6
     )
     assert np.isnan(out.class_distances[3]).all()
     assert np.isnan(out.distances[13]).all() and not out.neighbours[13].any()
@@ -164,9 +168,36 @@ def test_npc_ignores_padding():
 def test_permuting_queries_permutes_the_output(subspace):
     support, labels, query = make_episode(shot=2, query=5, d=40)
     order = np.random.default_rng(1).permutation(len(query))
-    params = RDCParams(k=5, k2=3, dim=8, subspace=subspace)
+    params = RDCParams(k=5, k2=3, dim=4, subspace=subspace)
     plain = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
     mixed = rdc_jax.rdc(support, labels, query[order], num_classes=5, params=params)
     np.testing.assert_allclose(
-        mixed.class_distances, plain.class_distances[order], atol=1e-5
+        mixed.class_distances, plain.class_distances[order], atol=1e-6
     )
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_query_that_is_not_finite_is_answered_by_no_class(bad):
+    support, labels, query = make_episode()
+    query[3, 5] = bad
+    out = rdc_jax.rdc(support, labels, query, num_classes=5)
+    votes = rdc_jax.npc(support, labels, query, num_classes=5)
+    for got, dist in (
+        (out.predictions, out.class_distances),
+        (predictions(votes), votes),
+    ):
+        assert got.dtype == np.int32 and got[3] == -1
+        others = np.delete(np.arange(15), 3)
+        np.testing.assert_array_equal(got[others], dist[others].argmin(axis=1))
+
+
+def test_a_task_without_supports_predicts_no_class():
+    support, labels, query = make_episode()
+    out = rdc_jax.rdc(support, labels, query, 5, support_mask=np.zeros(5, bool))
+    assert (out.predictions == -1).all()
+
+
+def test_an_empty_class_is_no_prediction_and_hides_no_other():
+    inf = np.inf
+    got = predictions(np.array([[[inf, 2.0], [inf, np.nan]], [[3.0, 3.0], [inf, inf]]]))
+    assert got.tolist() == [[1, -1], [0, -1]]  # of two episodes

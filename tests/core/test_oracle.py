@@ -39,9 +39,9 @@ def check(episode, num_classes, params):
         support, labels, query, num_classes, params
     )
     np.testing.assert_array_equal(got.neighbours, member)
-    np.testing.assert_allclose(got.original, original, atol=1e-5)
-    np.testing.assert_allclose(got.distances, combined, atol=1e-5)
-    np.testing.assert_allclose(got.class_distances, votes, atol=1e-5)
+    np.testing.assert_allclose(got.original, original, atol=1e-6)
+    np.testing.assert_allclose(got.distances, combined, atol=1e-6)
+    np.testing.assert_allclose(got.class_distances, votes, atol=1e-6)
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -106,7 +106,7 @@ def test_one_space_equals_the_oracle_with_and_without_labels():
     for used in (None, labels):
         got = rdc_jax.calibrated_distances(x, params, support_labels=used)
         _, calibrated, _ = oracle.calibrate(x, params, used)
-        np.testing.assert_allclose(got, calibrated, atol=1e-5)
+        np.testing.assert_allclose(got, calibrated, atol=1e-6)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -114,7 +114,7 @@ def test_npc_equals_the_oracle(normalize):
     support, labels, query = make_episode(shot=3)
     got = rdc_jax.npc(support, labels, query, num_classes=6, normalize=normalize)
     want = oracle.npc(support, labels, query, 6, normalize)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
+    np.testing.assert_allclose(got, want, rtol=2e-6)
     assert np.isinf(got[:, 5]).all()  # the sixth class has no supports
 
 
@@ -132,7 +132,7 @@ def test_near_rows_keep_their_digits():
     x = x.astype(np.float32)
     got = rdc_jax.calibrated_distances(x, RDCParams(lam=1.0))
     want = oracle.distances(oracle.normalise(x))
-    np.testing.assert_allclose(got, want, atol=1e-5)
+    np.testing.assert_allclose(got, want, atol=1e-6)
     assert 0 < want[0, 1] < 1e-3
 
 
@@ -140,3 +140,24 @@ def test_labels_out_of_range_belong_to_no_class():
     support, _, query = make_episode()
     stray = rdc_jax.rdc(support, jnp.full(5, 9), query, num_classes=5)
     assert np.isinf(stray.class_distances).all()
+
+
+def test_supports_of_no_class_are_of_one_class_with_nobody():
+    support, _, query = make_episode(shot=2)
+    x, params = np.concatenate([support, query]), READINGS["default"]
+
+    def distances(first, second):
+        labels = jnp.arange(10) // 2
+        labels = labels.at[jnp.array([2, 6])].set(jnp.array([first, second]))
+        out = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
+        one_space = rdc_jax.calibrated_distances(x, params, support_labels=labels)
+        return out.distances, one_space
+
+    combined, one_space = distances(-1, 77)
+    np.testing.assert_array_equal(distances(-1, -1)[0], combined)
+    np.testing.assert_array_equal(distances(77, 77)[0], combined)
+    # Without a number of classes, any label from 0 on is a class.
+    np.testing.assert_array_equal(distances(-1, -1)[1], one_space)
+    assert np.abs(distances(77, 77)[1] - one_space).max() > 1e-3
+    want = oracle.rdc(support, [0, 0, -1, 1, 2, 2, 77, 3, 4, 4], query, 5, params)
+    np.testing.assert_allclose(combined, want[1], atol=1e-6)

@@ -1,8 +1,8 @@
 """The iterated tanh subspace against a full decomposition."""
 
-import jax
 import numpy as np
 import pytest
+from core.real import real_features
 from oracles.rdc import distances, normalise, tanh_subspace
 
 import rdc_jax
@@ -71,25 +71,10 @@ def test_as_many_dimensions_as_features_is_a_rotation():
     np.testing.assert_allclose(got @ got.T, centred @ centred.T, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_real_features_within_1e_4_of_the_full_decomposition(shared_dir):
-    from rdc_jax import data, models
-    from rdc_jax.data.transforms import test_transform
-
-    backbone = models.load_backbone(shared_dir / "weights/resnet10_miniimagenet84.tar")
-    prepare = jax.jit(jax.vmap(lambda image: test_transform(image, 84)))
     for name in ("cub", "isic"):
-        source = data.open_source(name, data_dir=shared_dir / "data")
-        classes = [np.flatnonzero(source.labels == c)[:20] for c in range(5)]
-        images = np.stack(
-            [_square(source.image(int(i))) for i in np.concatenate(classes)]
-        )
-        x = np.asarray(backbone(prepare(images)))
+        x = real_features(shared_dir, name)
         for rows in (slice(None), np.arange(100) % 20 < 16):  # 5 shots, 1 shot
             assert choose_solver(x[rows].shape, RDCParams()) == "iterate"
             assert distance_error(x[rows], RDCParams()) < 1e-4
-
-
-def _square(image):
-    from PIL import Image
-
-    return np.asarray(Image.fromarray(image).resize((96, 96)))

@@ -18,4 +18,4 @@ def test_options_give_zhongs_re_ranking(kind, k, k2, lam):
         k=k, k2=k2, lam=lam, distance="squared_max", overlap=">", subspace="none"
     )
     got = rdc_jax.calibrated_distances(x, params)
-    np.testing.assert_allclose(got, zhong.rerank(normalise(x), k, k2, lam), atol=1e-5)
+    np.testing.assert_allclose(got, zhong.rerank(normalise(x), k, k2, lam), atol=1e-6)

@@ -1,7 +1,11 @@
 """Draws by episode number, against plain loops."""
 
+import math
+import sys
+
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rdc_jax.data import draws
@@ -20,6 +24,11 @@ def _shuffle_oracle(uniform_m, size):
 
 def _seats_oracle(weights, rooms, total):
     """One unit at a time to the class that is furthest below its share."""
+    exponent = math.frexp(max(weights))[1]
+    weights = [math.ldexp(weight, -exponent) for weight in weights]
+    weights = [0.0 if weight < sys.float_info.min else weight for weight in weights]
+    if not any(weights):
+        weights = [1.0] * len(weights)
     counts = [0] * len(weights)
     for _ in range(total):
         claims = [
@@ -89,21 +98,46 @@ def test_every_ordered_choice_is_equally_likely():
     assert chi_square < 43.8  # 19 degrees of freedom, p = .001
 
 
-@given(
-    st.lists(st.floats(0, 1e3), min_size=2, max_size=6),
-    st.integers(0, 40),
-    st.data(),
-)
-def test_counts_fill_the_total_within_the_room(weights, total, data):
+@st.composite
+def _seats(draw):
+    """Weights, rooms that suffice, and a total."""
+    weights = draw(st.lists(st.floats(0, 1e3), min_size=2, max_size=6))
+    total = draw(st.integers(0, 40))
     c = len(weights)
-    rooms = data.draw(st.lists(st.integers(total, 50), min_size=c, max_size=c))
-    rooms[0] = data.draw(st.integers(0, 50))
+    rooms = draw(st.lists(st.integers(total, 50), min_size=c, max_size=c))
+    rooms[0] = draw(st.integers(0, 50))
+    return weights, rooms, total
+
+
+@given(_seats())
+@example(([0.0, 5e-324], [40, 40], 40))
+@example(([5e-324, 1.5e-323], [40, 40], 40))
+@example(([1.0, 5e-324], [3, 40], 40))
+@example(([1e3, 2.3e-308], [40, 40], 40))
+@example(([0.0, 0.0, 0.0], [40, 40, 40], 40))
+def test_counts_fill_the_total_within_the_room(seats):
+    weights, rooms, total = seats
     counts = draws.proportional_counts(
         np.array([weights]), np.array([rooms]), total=total
     )
     assert counts.sum() == total
     assert (counts <= rooms).all()
     assert counts[0].tolist() == _seats_oracle(weights, rooms, total)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([0.0, 5e-324], [0, 8]),
+        ([5e-324, 1.5e-323], [2, 6]),  # the smallest floats are in proportion
+        ([1e308, 1.5e308], [3, 5]),  # and the largest
+        ([1e3, 5e-324], [8, 0]),
+        ([0.0, 0.0], [4, 4]),
+    ],
+)
+def test_only_the_ratio_of_weights_counts(weights, expected):
+    counts = draws.proportional_counts(np.array([weights]), np.full((1, 2), 9), total=8)
+    assert counts[0].tolist() == expected
 
 
 def test_counts_round_the_shares_where_there_is_room():

@@ -11,7 +11,7 @@ from evaluation import worlds
 from training import tiny
 
 from rdc_jax.methods import registry
-from rdc_jax.models import backbone, weights
+from rdc_jax.models import model, weights
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -63,7 +63,7 @@ def desk(tmp_path_factory):
         desk / "labels.npy", np.array(["ant", "bee", "cat", "dog"])[labels_n][labelled]
     )
     np.save(desk / "query.npy", feat_nd[~labelled])
-    trained = backbone.read_checkpoint(worlds.write_checkpoint(desk / "workdir"))
+    trained = model.read_checkpoint(worlds.write_checkpoint(desk / "workdir"))
     weights.write(desk / "packaged.safetensors", *trained)
     return desk
 
@@ -82,7 +82,7 @@ def test_example(program, desk, monkeypatch, capsys):
     if "onnx" in needed:
         write_onnx(desk / "model.onnx")
     monkeypatch.chdir(desk)
-    monkeypatch.setattr(backbone, "create", tiny.create)
+    monkeypatch.setattr(model, "create", tiny.create)
     monkeypatch.setattr(weights, "PACKAGED", desk / "packaged.safetensors")
     found = {}
     exec(compile(program, "example", "exec"), found)

@@ -14,6 +14,7 @@ def test_there_are_notebooks():
     assert {path.stem for path in NOTEBOOKS} == {"arrays", "own_pictures"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of Jupyter's own machinery
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path, monkeypatch):

@@ -11,6 +11,8 @@ import threading
 import pytest
 from browser import SIZES, overflow, violations
 
+pytestmark = pytest.mark.slow
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(https?:)?//"""

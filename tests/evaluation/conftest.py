@@ -1,9 +1,12 @@
+import shutil
+
 import pytest
 from evaluation import worlds
 from training import tiny
 
 from configs import eval as eval_config
-from rdc_jax.models import backbone
+from rdc_jax.evaluation.run import evaluate
+from rdc_jax.models import model
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +36,36 @@ def flags(data_dir, checkpoint, tmp_path_factory):
     }
 
 
+@pytest.fixture(scope="session")
+def make_config(flags):
+    """The small evaluation."""
+
+    def make_config():
+        config = eval_config.get_config("test")
+        config.update(flags)
+        return config
+
+    return make_config
+
+
 @pytest.fixture
-def config(flags, monkeypatch):
-    monkeypatch.setattr(backbone, "create", tiny.create)
-    config = eval_config.get_config("test")
-    config.update(flags)
-    return config
+def config(make_config, monkeypatch):
+    """Of the small evaluation, with the tiny network in the place of the real one."""
+    monkeypatch.setattr(model, "create", tiny.create)
+    return make_config()
+
+
+@pytest.fixture(scope="session")
+def evaluated(make_config, tmp_path_factory):
+    """The work directory of a finished evaluation, to be read only."""
+    workdir = tmp_path_factory.mktemp("evaluated") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "create", tiny.create)
+        evaluate(make_config().to_dict(), workdir)
+    return workdir
+
+
+@pytest.fixture
+def finished(evaluated, tmp_path):
+    """A copy of it, to be damaged or resumed."""
+    return shutil.copytree(evaluated, tmp_path / "run", symlinks=True)

@@ -12,8 +12,8 @@ if __name__ == "__main__":
     import compiling
     from training import tiny
 
-    from rdc_jax.models import backbone
+    from rdc_jax.models import model
 
     compiling.share_safely()
-    backbone.create = tiny.create
+    model.create = tiny.create
     runpy.run_path(str(ROOT / "run_eval.py"), run_name="__main__")

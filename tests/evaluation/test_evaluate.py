@@ -36,8 +36,8 @@ def test_an_evaluation_leaves_its_results(config, tmp_path):
     assert provenance["backend"]["platform"] == "cpu"
 
 
+@pytest.mark.usefixtures("finished")
 def test_a_finished_run_is_only_summed_up(config, tmp_path, caplog):
-    evaluate(config.to_dict(), tmp_path / "run")
     before = content(tmp_path / "run")
     (tmp_path / "run/results.json").unlink()
     with caplog.at_level(logging.INFO, "rdc_jax"):
@@ -47,8 +47,8 @@ def test_a_finished_run_is_only_summed_up(config, tmp_path, caplog):
     assert content(tmp_path / "run") == before
 
 
+@pytest.mark.usefixtures("finished")
 def test_a_torn_run_goes_on_to_the_same_bytes(config, tmp_path):
-    evaluate(config.to_dict(), tmp_path / "run")
     whole = content(tmp_path / "run")
     ledger = tmp_path / "run/ledger.jsonl"
     lines = whole["ledger.jsonl"].splitlines(keepends=True)
@@ -74,8 +74,8 @@ def test_episodes_can_be_added_and_left_out(config, tmp_path):
     assert fresh["rows"] == found[10]["rows"]
 
 
+@pytest.mark.usefixtures("finished")
 def test_another_config_is_refused_by_its_field(config, tmp_path):
-    evaluate(config.to_dict(), tmp_path / "run")
     config.rdc.k = 5
     with pytest.raises(UserError, match=r"config\.rdc\.k=4, this one has 5"):
         evaluate(config.to_dict(), tmp_path / "run")

@@ -37,6 +37,19 @@ def test_right_answers_are_counted():
         assert jax.jit(judge)(feat_nd, labels_n)[0] == right
 
 
+def test_queries_that_are_not_finite_are_counted_wrong():
+    feat_nd, labels_n = make_task()
+    s = SPEC.support_size
+    # Of class 0, which argmin would give them.
+    lost_n = (labels_n == 0) & (jnp.arange(len(labels_n)) >= s)
+    judge = make_judge("npc_l2")
+    episode = methods.Episode(feat_nd[:s], labels_n[:s], feat_nd[s:])
+    dist_qc = judge.methods[0].classify(episode, judge.settings)
+    right_q = (dist_qc.argmin(axis=1) == labels_n[s:]) & ~lost_n[s:]
+    broken_nd = jnp.where(lost_n[:, None], jnp.nan, feat_nd)
+    assert judge(broken_nd, labels_n)[0] == right_q.sum()
+
+
 def test_labels_of_queries_reach_nothing_but_the_counts():
     """Methods are given the same arrays whatever the labels of queries are."""
     seen = []

@@ -8,6 +8,7 @@ import sys
 import time
 
 import compiling
+import in_process
 import pytest
 
 from rdc_jax.runtime.workdir import claim
@@ -18,16 +19,21 @@ FILES = ("ledger.jsonl", "results.json", "table.md")
 
 
 @pytest.fixture(scope="module")
-def start(flags):
+def arguments(flags):
+    """What the program is given for a small run in some work directory."""
+    config = [f"--config.{name}={value}" for name, value in flags.items()]
+    config = [f"--config={ROOT}/configs/eval.py:test", *config]
+    return lambda workdir: [f"--workdir={workdir}", *config]
+
+
+@pytest.fixture(scope="module")
+def start(arguments):
     """Start the program with some flags; what is left of it is killed at the end."""
     started = []
 
     def start(workdir, *extra, devices=1):
-        command = [sys.executable, str(PROGRAM), f"--workdir={workdir}"]
-        command += [f"--config={ROOT}/configs/eval.py:test"]
-        command += [f"--config.{name}={value}" for name, value in flags.items()]
         process = subprocess.Popen(
-            [*command, *extra],
+            [sys.executable, str(PROGRAM), *arguments(workdir), *extra],
             env=compiling.environment(devices),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -80,6 +86,7 @@ def test_killed_runs_end_in_the_same_bytes(start, whole, tmp_path):
     assert content(workdir) == content(whole)
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one(start, whole, tmp_path):
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
@@ -107,11 +114,10 @@ def test_a_second_run_in_the_same_place_is_refused(start, tmp_path):
         (["--workdir=/proc/run"], "cannot write to the workdir /proc/run"),
     ],
 )
-def test_mistakes_exit_with_one_line(start, tmp_path, flags_given, message):
-    process = start(tmp_path / "run", *flags_given)
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert errors.startswith("error: ")
-    assert message in errors
-    assert errors.count("\n") == 1
-    assert not output
+def test_mistakes_exit_with_one_line(arguments, tmp_path, flags_given, message):
+    done = in_process.run("run_eval.py", *arguments(tmp_path / "run"), *flags_given)
+    assert done.code == 2
+    assert done.errors.startswith("error: ")
+    assert message in done.errors
+    assert done.errors.count("\n") == 1
+    assert not done.output

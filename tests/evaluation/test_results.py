@@ -93,8 +93,9 @@ def test_average_gains_have_the_interval_of_independent_data_sets(found):
     average = found["averages"][2]
     assert (average["shot"], average["method"]) == (1, "rdc")
     assert average["gain"] == pytest.approx(np.mean([row["gain"] for row in rows]))
-    variance = sum((row["gain_ci95"] / 2) ** 2 for row in rows)  # Of half the sum.
-    assert average["gain_ci95"] == pytest.approx(np.sqrt(variance))
+    gains = [(row["gain"], row["gain_ci95"]) for row in rows]
+    want = statistics.average(gains, [row["episodes"] for row in rows])
+    assert average["gain_ci95"] == want.ci95
     assert "gain" not in found["averages"][1]  # The baseline itself.
     line = f"{average['gain']:+.2f} ± {average['gain_ci95']:.2f}"
     assert line in table.markdown(found)

@@ -112,6 +112,7 @@ def test_unknown_names_are_told():
         models.create("resnet10", conv="fft")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conv", CONVS)
 def test_one_training_step_equals_torchs(conv, tmp_path):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")

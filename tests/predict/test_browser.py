@@ -25,6 +25,7 @@ def test_the_page_is_quiet_fits_and_is_accessible(page_url, open_url):
         assert page.faults == []
 
 
+@pytest.mark.slow
 def test_pictures_can_be_filtered_by_keyboard(page_url, open_url):
     page = open_url(page_url)
     cards = page.locator(".card")

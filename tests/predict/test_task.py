@@ -9,6 +9,7 @@ from evaluation import worlds
 import rdc_jax
 from rdc_jax.predict import task
 from rdc_jax.predict.task import Support, calibrated
+from rdc_jax.runtime.errors import UserError
 
 PARAMS = worlds.PARAMS
 
@@ -71,3 +72,12 @@ def test_few_programs_are_compiled():
         support, query, _ = make_task(queries=queries)
         calibrated(support, query, params, 100)
     assert task._rdc._cache_size() - before == 1
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_features_that_are_no_float32_are_told_and_not_answered(value):
+    support, query, _ = make_task()
+    query = query.astype(np.float64)
+    query[3, 5] = value
+    with pytest.raises(UserError, match="finite float32"):
+        calibrated(support, query, PARAMS, 100)

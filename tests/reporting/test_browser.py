@@ -55,6 +55,7 @@ def test_it_opens_without_a_fault_or_a_request(open_page):
     assert fetched == [page.url]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_every_section_is_seen(open_page, size):
     page = open_page(size)
@@ -68,6 +69,7 @@ def test_every_section_is_seen(open_page, size):
     assert page.faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_wider_than_the_screen(open_page, size):
     page = open_page(size)
@@ -75,6 +77,7 @@ def test_nothing_is_wider_than_the_screen(open_page, size):
     assert overflow(page) == 0
 
 
+@pytest.mark.slow
 def test_figures_are_drawn(open_page):
     page = open_page()
     figures = page.get_by_role("img")
@@ -83,6 +86,7 @@ def test_figures_are_drawn(open_page):
         assert figure.bounding_box()["width"] > 200
 
 
+@pytest.mark.slow
 def test_tables_sort_by_a_click_and_back(open_page):
     page, table = open_page(), "#run1-gains .scroll:first-child table"
     gain = heading(page, table, "gain")
@@ -98,6 +102,7 @@ def test_tables_sort_by_a_click_and_back(open_page):
     assert values == sorted(values) and values[0] == -0.5
 
 
+@pytest.mark.slow
 def test_tables_sort_by_the_keyboard(open_page):
     page, table = open_page(), "#run1-gains .scroll:first-child table"
     name, gain = (heading(page, table, text) for text in ("data set", "gain"))
@@ -110,6 +115,7 @@ def test_tables_sort_by_the_keyboard(open_page):
     assert names == sorted(names) and names[0] == "cub"
 
 
+@pytest.mark.slow
 def test_rows_without_a_number_come_last(open_page):
     page, table = open_page(), "#run1-accuracy .scroll:first-child table"
     button = heading(page, table, "my photos").get_by_role("button")
@@ -119,6 +125,7 @@ def test_rows_without_a_number_come_last(open_page):
         assert values[-1] == "" and values[0] != ""
 
 
+@pytest.mark.slow
 def test_dark_is_dark(open_page):
     colour = "getComputedStyle(document.body).backgroundColor"
     light, dark = (open_page(scheme=s).evaluate(colour) for s in ("light", "dark"))
@@ -126,12 +133,14 @@ def test_dark_is_dark(open_page):
     assert sum(map(int, dark[4:-1].split(","))) < 120
 
 
+@pytest.mark.slow
 def test_accuracies_of_both_shots_stand_side_by_side(open_page):
     page = open_page()
     one, five = page.locator("#run1-accuracy .scroll").all()
     assert one.bounding_box()["y"] == five.bounding_box()["y"]
 
 
+@pytest.mark.slow
 def test_paper_is_light_and_has_the_settings(open_page):
     page = open_page(scheme="dark")
     page.emulate_media(media="print")
@@ -142,6 +151,7 @@ def test_paper_is_light_and_has_the_settings(open_page):
     assert page.get_by_text("config.seed").bounding_box()["height"] > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_it_is_accessible(open_page, size, scheme):

@@ -25,7 +25,7 @@ from rdc_jax.models import weights
 from rdc_jax.models.checkpoints import Checkpoints, load_variables
 from rdc_jax.models.torch_pickle import read_tensors
 from rdc_jax.reporting import runs
-from rdc_jax.runtime.workdir import check_same_run
+from rdc_jax.runtime.workdir import record_run
 
 _RNG = np.random.default_rng(0)
 _COUNTS = _RNG.integers(0, 75, (30, 2))
@@ -159,7 +159,7 @@ def _read_torch(folder):
 
 
 def _write_record(folder):
-    check_same_run(folder, _RECORD)
+    record_run(folder, _RECORD)
 
 
 KINDS = {

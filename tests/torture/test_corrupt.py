@@ -14,8 +14,16 @@ from torture.kinds import KINDS
 
 from rdc_jax.runtime.errors import UserError
 
+_FAST = "ledger"  # One kind of file in every run of the tests; all in CI.
 
-@pytest.fixture(scope="module", params=KINDS)
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        name if name == _FAST else pytest.param(name, marks=pytest.mark.slow)
+        for name in KINDS
+    ],
+)
 def kind(request, tmp_path_factory):
     """Name of a kind, a folder with whole files of it, and what comes of them."""
     if request.param == "torch file":

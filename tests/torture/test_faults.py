@@ -56,6 +56,7 @@ def test_a_disk_that_fills_up_at_any_file_costs_nothing(evaluated, tmp_path):
     assert evaluation_content(workdir) == expected
 
 
+@pytest.mark.slow
 def test_a_clock_that_goes_backwards_changes_nothing(evaluated, tmp_path, monkeypatch):
     evaluate(evaluated, tmp_path / "whole" / "run")
     past = itertools.count(time.time(), -3600.0)

@@ -41,6 +41,7 @@ def evaluated(config):
     return config.to_dict()
 
 
+@pytest.mark.slow
 def test_what_is_in_the_way_of_an_evaluation_is_named(evaluated, tmp_path):
     evaluate(evaluated, tmp_path / "whole" / "run")
     expected = evaluation_content(tmp_path / "whole" / "run")
@@ -73,6 +74,7 @@ def trained(programs, config, monkeypatch):
     return training.to_dict()
 
 
+@pytest.mark.slow
 def test_what_is_in_the_way_of_a_training_is_named(trained, tmp_path):
     pretrain(trained, tmp_path / "whole")
     expected = pretraining_content(tmp_path / "whole")

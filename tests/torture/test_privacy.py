@@ -45,6 +45,7 @@ def evaluated(programs, tmp_path_factory):
     return folder / "run", errors
 
 
+@pytest.mark.slow
 def test_an_evaluation_opens_no_connection(evaluated):
     assert "NETWORK" not in evaluated[1]
 
@@ -56,6 +57,7 @@ def places(programs):
     return str(ROOT), flags["config.data_dir"], flags["config.checkpoint"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["results.json", "report.html", "table.md"])
 def test_what_is_published_names_no_private_place(evaluated, places, name):
     workdir, _ = evaluated
@@ -65,6 +67,7 @@ def test_what_is_published_names_no_private_place(evaluated, places, name):
         assert json.loads(text)["rows"]
 
 
+@pytest.mark.slow
 def test_messages_name_no_place_but_the_work_directory(evaluated, places):
     assert "episodes" in evaluated[1]
     assert not [place for place in places if place in evaluated[1]]

@@ -1,10 +1,12 @@
 import importlib.util
 import pathlib
+import shutil
 
 import pytest
 from training import tiny
 
 from rdc_jax import models
+from rdc_jax.pretrain.run import pretrain
 
 
 def _get_config():
@@ -23,21 +25,48 @@ def images_dir(tmp_path_factory):
     return tiny.write_images(tmp_path_factory.mktemp("images"))
 
 
-@pytest.fixture
-def config(images_dir, tmp_path, monkeypatch):
+@pytest.fixture(scope="session")
+def make_config(images_dir, tmp_path_factory):
     """A run of 6 steps of the tiny network; validated and saved every 3."""
+    cache_dir = tmp_path_factory.mktemp("cache")
+
+    def make_config():
+        config = get_config("test")
+        with config.unlocked():
+            config.update(
+                source="tiny",
+                data_dir=str(images_dir),
+                cache_dir=str(cache_dir),
+                image_size=tiny.SIZE,
+                stored_size=tiny.SIZE,
+                batch_size=16,
+                steps_per_epoch=0,
+                log_every=2,
+            )
+            config.validation.update(way=3, shots="1,2", query=4, episodes=8)
+        return config
+
+    return make_config
+
+
+@pytest.fixture
+def config(make_config, monkeypatch):
+    """Of a short run, with the tiny network in the place of the real one."""
     monkeypatch.setattr(models, "create", tiny.create)
-    config = get_config("test")
-    with config.unlocked():
-        config.update(
-            source="tiny",
-            data_dir=str(images_dir),
-            cache_dir=str(tmp_path / "cache"),
-            image_size=tiny.SIZE,
-            stored_size=tiny.SIZE,
-            batch_size=16,
-            steps_per_epoch=0,
-            log_every=2,
-        )
-        config.validation.update(way=3, shots="1,2", query=4, episodes=8)
-    return config
+    return make_config()
+
+
+@pytest.fixture(scope="session")
+def trained(make_config, tmp_path_factory):
+    """The work directory of a finished run, to be read only."""
+    workdir = tmp_path_factory.mktemp("trained") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "create", tiny.create)
+        pretrain(make_config().to_dict(), workdir)
+    return workdir
+
+
+@pytest.fixture
+def finished(trained, tmp_path):
+    """A copy of it, to be damaged or resumed."""
+    return shutil.copytree(trained, tmp_path / "run", symlinks=True)

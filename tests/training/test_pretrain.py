@@ -29,8 +29,8 @@ def _differ(a, b):
     return any(np.any(x != y) for x, y in leaves)
 
 
-def test_a_run_leaves_weights_that_describe_themselves(config, tmp_path):
-    variables, metadata = _run(config, tmp_path / "run")
+def test_a_run_leaves_weights_that_describe_themselves(config, trained):
+    variables, metadata = load_variables(trained / "latest")
     assert set(variables) == {"params", "batch_stats"}
     assert variables["params"]["head"]["kernel"].shape == (8, 4)
     assert metadata["arch"] == "resnet10"
@@ -42,14 +42,13 @@ def test_a_run_leaves_weights_that_describe_themselves(config, tmp_path):
     assert metadata["config"] == config.to_dict()
 
 
-def test_a_run_logs_each_line_once(config, tmp_path):
-    _run(config, tmp_path / "run")
-    lines = read_metrics(tmp_path / "run")
+def test_a_run_logs_each_line_once(trained):
+    lines = read_metrics(trained)
     assert [line["step"] for line in lines if "loss" in line] == [2, 4, 6]
     assert [line["step"] for line in lines if "val_3way_1shot" in line] == [3, 6]
     assert lines[0].keys() >= {"accuracy", "grad_norm", "learning_rate", "epoch"}
     assert all(np.isfinite(list(line.values())).all() for line in lines)
-    assert list((tmp_path / "run/tensorboard").iterdir())
+    assert list((trained / "tensorboard").iterdir())
 
 
 def test_training_lowers_the_loss(config, tmp_path):
@@ -60,8 +59,8 @@ def test_training_lowers_the_loss(config, tmp_path):
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_the_seed_decides_the_weights(config, tmp_path):
-    first, _ = _run(config, tmp_path / "a")
+def test_the_seed_decides_the_weights(config, trained, tmp_path):
+    first, _ = load_variables(trained / "latest")
     again, _ = _run(config, tmp_path / "b")
     config.seed = 1
     other, _ = _run(config, tmp_path / "c")
@@ -69,43 +68,39 @@ def test_the_seed_decides_the_weights(config, tmp_path):
     assert _differ(first, other)
 
 
-def test_a_finished_run_does_nothing(config, tmp_path, caplog):
-    _run(config, tmp_path / "run")
-    before = (tmp_path / "run/metrics.jsonl").read_bytes()
-    steps = sorted((tmp_path / "run/checkpoints").iterdir())
+def test_a_finished_run_does_nothing(config, finished, caplog):
+    before = (finished / "metrics.jsonl").read_bytes()
+    steps = sorted((finished / "checkpoints").iterdir())
     with caplog.at_level(logging.INFO, "rdc_jax"):
-        pretrain(config.to_dict(), tmp_path / "run")
+        pretrain(config.to_dict(), finished)
     assert "is finished" in caplog.text
-    assert (tmp_path / "run/metrics.jsonl").read_bytes() == before
-    assert sorted((tmp_path / "run/checkpoints").iterdir()) == steps
+    assert (finished / "metrics.jsonl").read_bytes() == before
+    assert sorted((finished / "checkpoints").iterdir()) == steps
 
 
-def test_a_changed_config_is_refused_by_name(config, tmp_path):
-    _run(config, tmp_path / "run")
+def test_a_changed_config_is_refused_by_name(config, finished):
     config.optimiser.learning_rate = 0.5
     message = r"optimiser.learning_rate=0.001, this one has 0.5.*--workdir"
     with pytest.raises(UserError, match=message):
-        pretrain(config.to_dict(), tmp_path / "run")
+        pretrain(config.to_dict(), finished)
 
 
-def test_other_images_are_refused(config, tmp_path):
-    _run(config, tmp_path / "run")
-    record = tmp_path / "run/run.json"
+def test_other_images_are_refused(config, finished):
+    record = finished / "run.json"
     saved = json.loads(record.read_text())
     saved["data"]["base"] = "of other images"
     record.write_text(json.dumps(saved))
     with pytest.raises(UserError, match=r"data\.base"):
-        pretrain(config.to_dict(), tmp_path / "run")
+        pretrain(config.to_dict(), finished)
 
 
-def test_the_data_may_move(config, tmp_path, images_dir):
-    _run(config, tmp_path / "run")
+def test_the_data_may_move(config, finished, images_dir):
     config.data_dir = str(images_dir) + "/../" + images_dir.name
-    pretrain(config.to_dict(), tmp_path / "run")
+    pretrain(config.to_dict(), finished)
 
 
-def test_averaged_weights_are_published_and_resumed(config, tmp_path):
-    plain, _ = _run(config, tmp_path / "plain")
+def test_averaged_weights_are_published_and_resumed(config, trained, tmp_path):
+    plain, _ = load_variables(trained / "latest")
     config.ema = 0.9
     averaged, _ = _run(config, tmp_path / "averaged")
     assert _differ(plain, averaged)
@@ -114,19 +109,19 @@ def test_averaged_weights_are_published_and_resumed(config, tmp_path):
     _equal(averaged, again)
 
 
-def test_a_damaged_checkpoint_costs_only_its_own_steps(config, tmp_path, caplog):
-    whole, _ = _run(config, tmp_path / "run")
-    lines = read_metrics(tmp_path / "run")
-    _damage_last(tmp_path / "run")
-    again, metadata = _run(config, tmp_path / "run")
+def test_a_damaged_checkpoint_costs_only_its_own_steps(config, finished, caplog):
+    whole, _ = load_variables(finished / "latest")
+    lines = read_metrics(finished)
+    _damage_last(finished)
+    again, metadata = _run(config, finished)
     assert "step 6 is unreadable" in caplog.text
     assert metadata["step"] == 6
     _equal(whole, again)
-    assert _untimed(read_metrics(tmp_path / "run")) == _untimed(lines)
+    assert _untimed(read_metrics(finished)) == _untimed(lines)
 
 
-def test_bfloat16_keeps_float32_weights(config, tmp_path):
-    full, _ = _run(config, tmp_path / "full")
+def test_bfloat16_keeps_float32_weights(config, trained, tmp_path):
+    full, _ = load_variables(trained / "latest")
     config.dtype = "bfloat16"
     half, _ = _run(config, tmp_path / "half")
     assert {x.dtype for x in jax.tree.leaves(half)} == {np.dtype("float32")}
@@ -171,17 +166,16 @@ def test_crops_grow_by_phases(config, tmp_path):
     assert _differ(grown, full)
 
 
-def test_a_run_may_start_from_another_backbone(config, tmp_path):
-    given, _ = _run(config, tmp_path / "first")
-    config.init_from = str(tmp_path / "first/latest")
+def test_a_run_may_start_from_another_backbone(config, trained, tmp_path):
+    given, _ = load_variables(trained / "latest")
+    config.init_from = str(trained / "latest")
     config.optimiser.learning_rate = 0.0
     started, _ = _run(config, tmp_path / "second")
     _equal(started["params"]["backbone"], given["params"]["backbone"])
 
 
-def test_the_backbone_of_another_architecture_is_refused(config, tmp_path):
-    _run(config, tmp_path / "first")
-    config.init_from = str(tmp_path / "first")
+def test_the_backbone_of_another_architecture_is_refused(config, trained, tmp_path):
+    config.init_from = str(trained)
     config.arch = "resnet18"
     with pytest.raises(
         UserError, match=r"is a resnet10, the run's backbone is a resnet18"
@@ -237,12 +231,14 @@ def _untimed(lines):
     return [{k: v for k, v in line.items() if "second" not in k} for line in lines]
 
 
-def test_a_clock_that_goes_backwards_changes_nothing(config, tmp_path, monkeypatch):
-    expected, _ = _run(config, tmp_path / "usual")
+def test_a_clock_that_goes_backwards_changes_nothing(
+    config, trained, tmp_path, monkeypatch
+):
+    expected, _ = load_variables(trained / "latest")
     past = itertools.count(time.time(), -3600.0)
     monkeypatch.setattr(time, "time", lambda: next(past))
     monkeypatch.setattr(time, "time_ns", lambda: int(next(past) * 1e9))
     got, _ = _run(config, tmp_path / "back")
     _equal(got, expected)
-    lines, usual = (read_metrics(tmp_path / name) for name in ("back", "usual"))
+    lines, usual = (read_metrics(path) for path in (tmp_path / "back", trained))
     assert [line["step"] for line in lines] == [line["step"] for line in usual]

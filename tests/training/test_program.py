@@ -8,6 +8,7 @@ import sys
 import time
 
 import compiling
+import in_process
 import jax
 import numpy as np
 import pytest
@@ -21,11 +22,11 @@ ROOT = PROGRAM.parents[2]
 
 
 @pytest.fixture(scope="module")
-def start(images_dir, tmp_path_factory):
-    """Start the program with some flags; what is left of it is killed at the end."""
-    cache_dir, started = tmp_path_factory.mktemp("cache"), []
+def arguments(images_dir, tmp_path_factory):
+    """What the program is given for a short run in some work directory."""
+    cache_dir = tmp_path_factory.mktemp("cache")
 
-    def start(workdir, *extra, devices=1):
+    def arguments(workdir):
         flags = {
             "config": f"{ROOT}/configs/pretrain.py:test",
             "workdir": workdir,
@@ -43,10 +44,19 @@ def start(images_dir, tmp_path_factory):
             "config.validation.query": 4,
             "config.validation.episodes": 8,
         }
-        command = [sys.executable, str(PROGRAM)]
-        command += [f"--{name}={value}" for name, value in flags.items()]
+        return [f"--{name}={value}" for name, value in flags.items()]
+
+    return arguments
+
+
+@pytest.fixture(scope="module")
+def start(arguments):
+    """Start the program with some flags; what is left of it is killed at the end."""
+    started = []
+
+    def start(workdir, *extra, devices=1):
         process = subprocess.Popen(
-            [*command, *extra],
+            [sys.executable, str(PROGRAM), *arguments(workdir), *extra],
             env=compiling.environment(devices),
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -95,6 +105,7 @@ def whole(start, tmp_path_factory):
     return workdir
 
 
+@pytest.mark.slow
 def test_killed_runs_end_in_the_same_bits(start, tmp_path, whole):
     workdir = tmp_path / "killed"
     steps = workdir / "checkpoints"
@@ -127,6 +138,7 @@ def test_sigterm_saves_and_tells_how_to_go_on(start, tmp_path, whole):
     assert _lines(workdir) == _lines(whole)
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one(start, tmp_path):
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
@@ -159,10 +171,9 @@ def test_a_second_run_in_the_same_place_is_refused(start, tmp_path):
         (["--coordinator=localhost:1"], "--coordinator needs --num_processes"),
     ],
 )
-def test_mistakes_exit_with_one_line(start, tmp_path, flags, message):
-    process = start(tmp_path / "run", *flags)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert errors.startswith("error: ")
-    assert message in errors
-    assert errors.count("\n") == 1
+def test_mistakes_exit_with_one_line(arguments, tmp_path, flags, message):
+    done = in_process.run("run_pretrain.py", *arguments(tmp_path / "run"), *flags)
+    assert done.code == 2
+    assert done.errors.startswith("error: ")
+    assert message in done.errors
+    assert done.errors.count("\n") == 1

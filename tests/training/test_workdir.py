@@ -6,7 +6,7 @@ from rdc_jax.pretrain.curves import plot
 from rdc_jax.pretrain.logs import MetricsLog, read_metrics
 from rdc_jax.pretrain.phases import parse_phases, size_at
 from rdc_jax.runtime.errors import UserError
-from rdc_jax.runtime.workdir import check_same_run, claim
+from rdc_jax.runtime.workdir import claim, record_run
 
 
 def test_lines_after_the_resumed_step_are_cut_off(tmp_path):
@@ -60,19 +60,19 @@ def test_a_directory_that_cannot_be_written_is_one_clear_line(tmp_path):
 
 def test_the_field_that_differs_is_named(tmp_path):
     record = {"config": {"seed": 0, "optimiser": {"name": "adam"}, "data_dir": "/a"}}
-    check_same_run(tmp_path, record)
-    check_same_run(tmp_path, record)
+    record_run(tmp_path, record)
+    record_run(tmp_path, record)
     record["config"]["data_dir"] = "/b"
-    check_same_run(tmp_path, record)
+    record_run(tmp_path, record)
     record["config"]["optimiser"]["name"] = "sgd"
     with pytest.raises(UserError, match=r"config.optimiser.name='adam', .* 'sgd'"):
-        check_same_run(tmp_path, record)
+        record_run(tmp_path, record)
 
 
 def test_a_damaged_record_is_one_clear_line(tmp_path):
     (tmp_path / "run.json").write_text('{"config": ')
     with pytest.raises(UserError, match=r"run\.json is damaged"):
-        check_same_run(tmp_path, {"config": {}})
+        record_run(tmp_path, {"config": {}})
 
 
 def test_the_last_phase_lasts_to_the_end():

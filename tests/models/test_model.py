@@ -1,4 +1,4 @@
-"""The feature function of a checkpoint."""
+"""Models, as their checkpoints have them."""
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +8,13 @@ import pytest
 from rdc_jax import models
 from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.models.heads import Classifier
+from rdc_jax.models.model import wrap
 from rdc_jax.runtime.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("optimised")
 
 
+@pytest.mark.slow
 def test_features_equal_torchs_on_real_images(shared_dir):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
     from models.torch_reference import Classifier as Network
@@ -63,20 +65,53 @@ def test_a_backbone_tells_what_its_checkpoint_notes_of_its_training(workdir):
     backbone = models.load_backbone(workdir)
     assert backbone.training == "step 5"
     noted = {"source": "glyphs", "num_classes": 64, "image_size": 84, "score": 55.837}
-    trained = models.Backbone(
-        backbone.model, backbone.variables, backbone.metadata | noted
-    )
+    trained = backbone.replace(metadata=backbone.metadata | noted)
     assert trained.training == "on glyphs, 64 classes, 84 px, step 5, validation 55.84%"
-    plain = models.Backbone(backbone.model, backbone.variables, {"arch": "resnet10"})
-    assert plain.training == ""
+    assert backbone.replace(metadata={"arch": "resnet10"}).training == ""
 
 
 def test_the_fingerprint_follows_the_weights(workdir):
     backbone = models.load_backbone(workdir)
     changed = jax.tree.map(lambda x: np.array(x), backbone.variables)
-    changed["params"]["stem_conv"]["kernel"][0, 0, 0, 0] += 1
-    other = models.Backbone(backbone.model, changed, backbone.metadata)
-    assert other.fingerprint != backbone.fingerprint
+    changed["params"]["backbone"]["stem_conv"]["kernel"][0, 0, 0, 0] += 1
+    assert backbone.replace(variables=changed).fingerprint != backbone.fingerprint
+
+
+def test_a_whole_model_keeps_its_head_and_gives_the_same_features(workdir):
+    whole, backbone = models.load_model(workdir), models.load_backbone(workdir)
+    image = np.ones((2, 32, 32, 3), np.float32)
+    np.testing.assert_array_equal(whole(image), backbone(image))
+    assert whole.fingerprint == backbone.fingerprint == backbone.whole_fingerprint
+    assert whole.spec.head == "linear" and backbone.head is None
+    logits = whole.head.apply(
+        {"params": whole.variables["params"]["head"]}, whole(image)
+    )
+    assert logits.shape == (2, 3)
+    other = jax.tree.map(np.array, whole.variables)
+    other["params"]["head"]["bias"] += 1
+    changed = whole.replace(variables=other)
+    assert changed.fingerprint == whole.fingerprint
+    assert changed.whole_fingerprint != whole.whole_fingerprint
+
+
+def test_a_model_is_a_pytree_of_its_weights(workdir):
+    model = models.load_backbone(workdir)
+    image = np.ones((1, 32, 32, 3), np.float32)
+    features, named, stats = jax.jit(lambda m, x: m.apply(x, train=True))(model, image)
+    assert features.shape == (1, 512) and "block3" in named
+    assert jax.tree.structure(stats) == jax.tree.structure(
+        model.variables["batch_stats"]
+    )
+    leaves = jax.tree.leaves(model)
+    assert len(leaves) == len(jax.tree.leaves(model.variables))
+
+
+def test_any_network_is_a_model():
+    def network(variables, images, train):
+        return images.mean((1, 2)) @ variables["params"]["dense"], {}
+
+    model = wrap(network, {"params": {"dense": jnp.ones((3, 5))}})
+    assert model(np.ones((2, 8, 8, 3), np.float32)).shape == (2, 5)
 
 
 def test_a_missing_checkpoint_is_told(tmp_path):

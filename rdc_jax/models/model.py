@@ -1,0 +1,287 @@
+"""A whole model: a network, what sits on it, and how they came about."""
+
+import dataclasses
+import functools
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, ArrayLike, Float
+
+from rdc_jax.models import create, torch_format, weights
+from rdc_jax.models.checkpoints import load_variables
+from rdc_jax.models.heads import HEADS
+from rdc_jax.runtime import checksums
+
+Variables = dict[str, Any]
+Apply = Callable[[Variables, Array, bool], tuple[Array, Any]]
+
+# What checkpoints note of their training, in words.
+_TRAINING = {
+    "source": "on {}",
+    "num_classes": "{} classes",
+    "method": "{}",
+    "image_size": "{} px",
+    "epoch": "epoch {}",
+    "step": "step {:,}",
+    "score": "validation {:.2f}%",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What a model computes, without its weights.
+
+    Attributes:
+      arch: Name of the backbone, see ``rdc_jax.models.ARCHITECTURES``.
+      dtype: Of the computation, ``float32`` or ``bfloat16``.
+      conv: See ``rdc_jax.models.create``.
+      head: Name in ``rdc_jax.models.heads.HEADS``, if there is a head.
+      head_options: Its arguments, by name.
+      decoder: Name of the decoder, if there is one.
+      network: Used instead of ``arch``, see ``wrap``.
+    """
+
+    arch: str
+    dtype: str = "float32"
+    conv: str = "auto"
+    head: str | None = None
+    head_options: tuple[tuple[str, Any], ...] = ()
+    decoder: str | None = None
+    network: nn.Module | Apply | None = None
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["variables"],
+    meta_fields=["spec"],
+    drop_fields=["metadata"],
+)
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A network with its weights: ``model(images)`` gives features.
+
+    A pytree whose leaves are the weights, so that it goes through ``jit`` and ``grad``;
+    the metadata do not take part in that.
+
+    Attributes:
+      spec: What it computes.
+      variables: ``params`` and ``batch_stats``, each with a ``backbone`` and maybe a
+        ``head`` and a ``decoder``.
+      metadata: What the checkpoint notes: ``arch`` and, where known, ``method`` (the
+        objective it was trained by), ``source``, ``image_size``, ``step``, …
+    """
+
+    spec: Spec
+    variables: Variables
+    metadata: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def arch(self) -> str:
+        """Name of the architecture."""
+        return self.spec.arch
+
+    @property
+    def backbone(self) -> nn.Module | Apply:
+        """The network that gives features, a linen module as a rule."""
+        spec = self.spec
+        return spec.network or create(spec.arch, dtype=spec.dtype, conv=spec.conv)
+
+    @property
+    def head(self) -> nn.Module | None:
+        """What was trained on the features."""
+        options = dict(self.spec.head_options)
+        return HEADS[self.spec.head](**options) if self.spec.head else None
+
+    @property
+    def training(self) -> str:
+        """How it was trained, as far as the checkpoint tells; empty if it does not."""
+        return ", ".join(
+            text.format(self.metadata[name])
+            for name, text in _TRAINING.items()
+            if self.metadata.get(name) is not None
+        )
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Digest of what decides on features: architecture and backbone's weights."""
+        digest = checksums.of_tree(_part(self.variables, "backbone"))
+        return checksums.of_json([self.arch, digest])
+
+    @functools.cached_property
+    def whole_fingerprint(self) -> str:
+        """Digest of all weights; ``fingerprint`` where there is a backbone alone."""
+        if not (self.spec.head or self.spec.decoder):
+            return self.fingerprint
+        digest = checksums.of_tree(self.variables)
+        return checksums.of_json([self.arch, self.spec.head, self.spec.decoder, digest])
+
+    def __call__(self, images: Float[ArrayLike, "b h w 3"]) -> Float[Array, "b d"]:
+        """Compute the features of normalised images of any size; jitted."""
+        return _embed(self, images)
+
+    def embed(self, images: Float[ArrayLike, "b h w 3"]) -> Float[Array, "b d"]:
+        """Compute features by the running statistics, each image by itself; pure."""
+        return self.apply(images)[0]
+
+    def apply(
+        self,
+        images: Float[ArrayLike, "b h w 3"],
+        train: bool = False,
+        key: jax.Array | None = None,
+    ) -> tuple[Float[Array, "b d"], dict[str, Any], dict[str, Any]]:
+        """Apply the backbone; a pure function.
+
+        Args:
+          images: Normalised images.
+          train: Normalise by the batch's statistics, and update the running ones.
+          key: For networks that draw random numbers in training.
+
+        Returns:
+          The features; the network's intermediates, by name; and ``batch_stats`` as
+          this batch leaves them, in the layout of ``variables``.
+        """
+        inner, whole = _part(self.variables, "backbone"), self.variables
+        network, old = self.backbone, whole.get("batch_stats", {})
+        stats = inner.get("batch_stats", {})
+        out: Any
+        if not isinstance(network, nn.Module):
+            out, stats = network(inner, jnp.asarray(images), train)
+        elif train and stats:
+            rngs = None if key is None else {"noise": key}
+            out, updates = network.apply(
+                inner, images, train=True, mutable=["batch_stats"], rngs=rngs
+            )
+            stats = updates["batch_stats"]
+        else:
+            out = network.apply(inner, images, train=train)
+        features, named = out if isinstance(out, tuple) else (out, {})
+        return features, named, ({**old, "backbone": stats} if stats else old)
+
+    def replace(self, **changes: Any) -> "Model":
+        """Give the same model with other ``variables``, ``spec`` or ``metadata``."""
+        return dataclasses.replace(self, **changes)
+
+
+_embed = jax.jit(lambda model, images: model.embed(images))
+
+
+def wrap(network: nn.Module | Apply, variables: Variables) -> Model:
+    """Make a model of any network.
+
+    Example:
+      >>> import jax, jax.numpy as jnp
+      >>> from flax import linen as nn
+      >>> from rdc_jax.models.model import wrap
+      >>> class Net(nn.Module):
+      ...     @nn.compact
+      ...     def __call__(self, images, train):
+      ...         return nn.Dense(8)(images.mean(axis=(1, 2)))
+      >>> images = jnp.zeros((2, 32, 32, 3))
+      >>> wrap(Net(), Net().init(jax.random.key(0), images, train=False))(images).shape
+      (2, 8)
+
+    Args:
+      network: A linen module called as ``network(images, train=…)``, which gives
+        features, or features and a dict of intermediates; or a function ``(variables,
+        images, train) -> (features, batch statistics)``.
+      variables: ``params``, a dict by module, and maybe ``batch_stats``.
+    """
+    name = getattr(network, "__name__", type(network).__name__)
+    whole = {part: {"backbone": tree} for part, tree in variables.items()}
+    return Model(Spec(name, network=network), whole, {"arch": name})
+
+
+def load_model(
+    path: str | os.PathLike[str], *, dtype: Any = "float32", conv: str = "auto"
+) -> Model:
+    """Load all that a checkpoint has: backbone, head, decoder, metadata.
+
+    Args:
+      path: As in ``load_backbone``.
+      dtype: Of the computation.
+      conv: See ``rdc_jax.models.create``.
+
+    Raises:
+      UserError: There is no readable checkpoint.
+    """
+    variables, metadata = read_checkpoint(path)
+    params = variables["params"]
+    head, options = metadata.get("head"), metadata.get("head_options", {})
+    if head is None and "head" in params:  # A classifier; older ones note no name.
+        head, options = "linear", {"num_classes": params["head"]["kernel"].shape[1]}
+    spec = Spec(
+        metadata["arch"],
+        dtype=dtype if isinstance(dtype, str) else jnp.dtype(dtype).name,
+        conv=conv,
+        head=head,
+        head_options=tuple(sorted(options.items())),
+        decoder=metadata.get("decoder"),
+    )
+    model = Model(spec, jax.tree.map(jnp.asarray, variables), metadata)
+    _ = model.backbone  # So that a wrong dtype or conv is told now.
+    return model
+
+
+def load_backbone(
+    path: str | os.PathLike[str], *, dtype: Any = "float32", conv: str = "auto"
+) -> Model:
+    """Load the feature function of a checkpoint.
+
+    Example:
+      >>> import numpy as np
+      >>> from rdc_jax import models
+      >>> from rdc_jax.models import weights
+      >>> backbone = models.load_backbone(weights.packaged())
+      >>> backbone(np.zeros((2, 32, 32, 3), np.float32)).shape
+      (2, 512)
+
+    Args:
+      path: A work directory of ``run_pretrain.py``, its ``checkpoints``, one step of
+        it, a torch file of the field (``399.tar``), or a ``.safetensors`` file of
+        ``rdc_jax.models.weights``.
+      dtype: Of the computation.
+      conv: See ``rdc_jax.models.create``.
+
+    Returns:
+      A model without head: a jitted function from normalised images ``[b, h, w, 3]``
+      to features ``[b, d]``.
+
+    Raises:
+      UserError: There is no readable checkpoint.
+    """
+    model = load_model(path, dtype=dtype, conv=conv)
+    spec = dataclasses.replace(model.spec, head=None, head_options=(), decoder=None)
+    inner = _part(model.variables, "backbone")
+    alone = {part: {"backbone": tree} for part, tree in inner.items()}
+    return Model(spec, alone, model.metadata)
+
+
+def read_checkpoint(
+    path: str | os.PathLike[str],
+) -> tuple[Variables, dict[str, Any]]:
+    """Read variables and metadata from an orbax directory or a file.
+
+    Args:
+      path: As in ``load_backbone``.
+
+    Returns:
+      ``params`` and ``batch_stats``, each with a ``backbone`` and maybe a ``head``; and
+      metadata with at least ``arch``.
+
+    Raises:
+      UserError: There is no readable checkpoint.
+    """
+    if pathlib.Path(path).is_file():
+        is_ours = pathlib.Path(path).suffix == weights.SUFFIX
+        return weights.read(path) if is_ours else torch_format.read(path)
+    return load_variables(pathlib.Path(path))
+
+
+def _part(variables: Variables, name: str) -> Variables:
+    """The variables of one part, as its module takes them."""
+    return {kind: tree[name] for kind, tree in variables.items() if name in tree}
