@@ -6,7 +6,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from rdc_jax.data.report import catalogue
+from rdc_jax.data.catalogue import catalogue
 from rdc_jax.methods.catalogue import methods
 from rdc_jax.models.catalogue import checkpoints
 from rdc_jax.runtime.text import paragraph, two_columns

@@ -3,17 +3,17 @@
 import argparse
 import io
 import json
+import math
 import signal
 import sys
 from collections.abc import Sequence
 
-import tqdm
-
-from rdc_jax.data.opening import find_source
-from rdc_jax.data.report import catalogue, render
-from rdc_jax.data.source import canonical_split
-from rdc_jax.data.verify import Report, verify
+from rdc_jax.data.catalogue import catalogue
+from rdc_jax.data.names import canonical_split
+from rdc_jax.data.open import find_source
+from rdc_jax.data.verify import render, verify
 from rdc_jax.runtime import errors
+from rdc_jax.runtime.progress import Progress
 
 _VERIFY = """\
 Decode every image of a data set and report what is wrong with it: unreadable,
@@ -46,38 +46,29 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> None:
-    found = find_source(arguments.source, arguments.data_dir)
-    parts = [canonical_split(arguments.split)] if arguments.split else found.parts
+    handle = find_source(arguments.source, arguments.data_dir)
+    parts = [canonical_split(arguments.split)] if arguments.split else handle.parts
     reports = []
     for part in parts:
-        source = found.open(part)
-        # disable=None: only where stderr is a terminal.
-        with tqdm.tqdm(
-            total=len(source), unit="image", leave=False, disable=None
-        ) as bar:
+        images = handle.open(part)
+        with Progress(len(images), unit="images", every=math.inf) as bar:
             report = verify(
-                source,
-                dataset=found.dataset,
+                images,
+                dataset=handle.dataset,
                 way=arguments.way,
                 shot=arguments.shot,
                 query=arguments.query,
-                tick=bar.update,
+                tick=bar.advance,
             )
         reports.append(report)
         if not arguments.json:
             print(render(report, everything=arguments.all), end="\n\n")
+    findings = any(report.findings for report in reports)
     if arguments.json:
-        print(_as_json(found.name, reports))
-    sys.exit(1 if any(report.findings for report in reports) else 0)
-
-
-def _as_json(name: str, reports: list[Report]) -> str:
-    content = {
-        "name": name,
-        "ok": not any(report.findings for report in reports),
-        "parts": [report.as_json() for report in reports],
-    }
-    return json.dumps(content, indent=2)
+        shown = [report.as_json() for report in reports]
+        content = {"name": handle.name, "ok": not findings, "parts": shown}
+        print(json.dumps(content, indent=2))
+    sys.exit(1 if findings else 0)
 
 
 def _parser() -> argparse.ArgumentParser:

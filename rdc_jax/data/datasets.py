@@ -1,4 +1,4 @@
-"""The paper's nine data sets by name: classes, splits, counts, origin and licence."""
+"""The paper's nine data sets by name: classes, splits, counts and origin."""
 
 import dataclasses
 import re
@@ -24,7 +24,6 @@ class Dataset:
       name: The name it is asked for by.
       title: Its full name.
       origin: Where to get it.
-      licence: Its terms, in short.
       layout: The files expected in its folder.
       classes: Classes of the complete data set, over all splits.
       partition: How classes become splits. ``index``: by position in the sorted list
@@ -47,7 +46,6 @@ class Dataset:
     name: str
     title: str
     origin: str
-    licence: str
     layout: str
     classes: int
     partition: Literal["index", "whole", "given"]
@@ -85,6 +83,10 @@ class Dataset:
         if split == "all" or self.partition == "whole":
             return range(self.classes)
         return range(self.classes)[_BY_INDEX[split]]
+
+    def in_tfds(self) -> "Dataset":
+        """The data set as TFDS has it."""
+        return dataclasses.replace(self, images=self.tfds_images or self.images)
 
     def expected(self, class_name: str) -> int | None:
         """Images that a class should have, where that is known."""
@@ -147,7 +149,6 @@ _ALL = (
         title="miniImageNet (Ravi and Larochelle's classes)",
         origin="https://image-net.org (images), "
         "https://github.com/twitter-research/meta-learning-lstm (csv)",
-        licence="ImageNet terms: non-commercial research and education",
         layout="{train,val,test}/<class>/*.jpg, or {train,val,test}.csv and images/",
         classes=100,
         partition="given",
@@ -159,7 +160,6 @@ _ALL = (
         name="cub",
         title="CUB-200-2011",
         origin="https://www.vision.caltech.edu/datasets/cub_200_2011/",
-        licence="not confirmed: taken as non-commercial research and education",
         layout="<class>/*.jpg, or CUB_200_2011/images/<class>/*.jpg",
         classes=200,
         partition="index",
@@ -174,7 +174,6 @@ _ALL = (
         title="Stanford Cars, cars_train",
         origin="https://www.kaggle.com/datasets/jutrera/"
         "stanford-car-dataset-by-classes-folder (the original page is gone)",
-        licence="not confirmed: taken as non-commercial research",
         layout="<class>/*.jpg or [car_data/car_data/]train/<class>/*.jpg",
         classes=196,
         partition="index",
@@ -193,7 +192,6 @@ _ALL = (
         name="places",
         title="Places365-Standard, first 200 training images a class",
         origin="http://places2.csail.mit.edu/download.html (easy directory structure)",
-        licence="not confirmed: taken as non-commercial research and education",
         layout="<class>/*.jpg, or places365_standard/train/<class>/*.jpg",
         classes=365,
         partition="index",
@@ -206,7 +204,6 @@ _ALL = (
         name="plantae",
         title="iNaturalist Plantae, 200 largest classes, at most 600 images each",
         origin="https://github.com/visipedia/inat_comp",
-        licence="non-commercial research and education, not to be passed on",
         layout="<class>/*.jpg, or [train_val2018/]Plantae/<class>/*.jpg",
         classes=200,
         partition="index",
@@ -220,7 +217,6 @@ _ALL = (
         name="cropdisease",
         title="CropDisease (PlantVillage, the train folder)",
         origin="https://www.kaggle.com/datasets/saroz014/plant-disease",
-        licence="not confirmed: each copy names another, from CC0 to GPL 2",
         layout="<class>/*.jpg, or [dataset/]train/<class>/*.jpg",
         classes=38,
         partition="whole",
@@ -234,7 +230,6 @@ _ALL = (
         name="eurosat",
         title="EuroSAT, RGB",
         origin="https://zenodo.org/records/7711810",
-        licence="MIT",
         layout="<class>/*.jpg, or 2750/<class>/*.jpg",
         classes=10,
         partition="whole",
@@ -248,7 +243,6 @@ _ALL = (
         name="isic",
         title="ISIC 2018 task 3 training set (HAM10000)",
         origin="https://challenge.isic-archive.com/data/#2018",
-        licence="CC BY-NC 4.0",
         layout="ISIC2018_Task3_Training_GroundTruth.csv or HAM10000_metadata.csv, and "
         "image folders; or <class>/*.jpg",
         classes=7,
@@ -261,7 +255,6 @@ _ALL = (
         name="chestx",
         title="NIH ChestX-ray, images with exactly one of 7 findings",
         origin="https://nihcc.app.box.com/v/ChestXray-NIHCC",
-        licence="free use; link to, cite and credit the NIH Clinical Center",
         layout="Data_Entry_2017.csv, and images/ or images_001/images/ to images_012/; "
         "or <class>/*.png",
         classes=7,

@@ -17,7 +17,8 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from rdc_jax.data.source import UnreadableImage, printable
+from rdc_jax.data.names import printable
+from rdc_jax.runtime.errors import UserError
 
 # Part of every source's fingerprint: raise it when decoded pixels change.
 DECODE_VERSION = 1
@@ -28,6 +29,23 @@ EXTENSIONS = frozenset(
 # A closed list: some of PIL's other readers start external programs.
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 _ORIENTATION = 0x0112  # EXIF tag
+
+
+class UnreadableImage(UserError):
+    """An image that cannot be decoded.
+
+    Attributes:
+      where: The file or record.
+      reason: What is wrong with it.
+    """
+
+    def __init__(self, where: str, reason: str):
+        super().__init__(where, reason)
+        self.where = where
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}; replace the image or remove it"
 
 
 def decode_image(data: bytes, *, where: str) -> UInt8[np.ndarray, "h w 3"]:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int, Int32, Int64, Integer
+from jaxtyping import Int, Int32, Int64, Integer
 from scipy import special
 
-from rdc_jax.data import draws
+from rdc_jax.data import philox
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 
@@ -108,13 +108,20 @@ class EpisodeSampler:
         spec, numbers = self.spec, np.asarray(episodes, np.int64)
         if numbers.size and numbers.min() < 0:
             raise UserError(f"episode {numbers.min()}: episodes are numbered from 0")
-        uniform = self._uniforms(numbers)
+        # Always as many draws, whatever becomes of them.
+        depth = spec.shot + (spec.query if spec.dirichlet is None else spec.query_size)
+        widths = (spec.way, spec.way * depth, spec.query_size, spec.way)
+        uniform = philox.uniforms(self._key, numbers, sum(widths))
+        by_class, by_image, by_order, by_count = np.split(
+            uniform, np.cumsum(widths)[:-1], axis=1
+        )
         num_classes = np.full(len(numbers), len(self.classes))
-        chosen_ec = draws.without_replacement(uniform.classes, num_classes)
-        counts_ec = self._query_counts(uniform.counts, chosen_ec)
-        images_ecm = self._pick(uniform.images, chosen_ec, spec.shot + counts_ec)
+        chosen_ec = philox.without_replacement(by_class, num_classes)
+        counts_ec = self._query_counts(by_count, chosen_ec)
+        uniform_ecm = by_image.reshape(len(numbers), spec.way, depth)
+        images_ecm = self._pick(uniform_ecm, chosen_ec, spec.shot + counts_ec)
         support_ecs, spare_ecm = np.split(images_ecm, [spec.shot], axis=2)
-        queries_eq, labels_eq = _deal(spare_ecm, counts_ec, uniform.order)
+        queries_eq, labels_eq = _deal(spare_ecm, counts_ec, by_order)
         support_es = support_ecs.reshape(len(numbers), spec.support_size)
         labels_s = np.repeat(np.arange(spec.way), spec.shot)
         labels_es = np.broadcast_to(labels_s, support_es.shape)
@@ -123,17 +130,6 @@ class EpisodeSampler:
             labels=np.concatenate([labels_es, labels_eq], axis=1).astype(np.int32),
             classes=self.classes[chosen_ec].astype(np.int32),
         )
-
-    def _uniforms(self, numbers: np.ndarray) -> "_Uniforms":
-        """The draws of each episode: always as many, whatever becomes of them."""
-        spec = self.spec
-        queries = spec.query if spec.dirichlet is None else spec.query_size
-        depth = spec.shot + queries  # images of one class, at most
-        widths = (spec.way, spec.way * depth, spec.query_size, spec.way)
-        uniform = draws.uniforms(self._key, numbers, sum(widths))
-        parts = _Uniforms(*np.split(uniform, np.cumsum(widths)[:-1], axis=1))
-        images_ecm = parts.images.reshape(len(numbers), spec.way, depth)
-        return parts._replace(images=images_ecm)
 
     def _query_counts(
         self, uniform_ec: np.ndarray, chosen_ec: np.ndarray
@@ -146,14 +142,14 @@ class EpisodeSampler:
         # sampling would take any number.
         weight_ec = special.gammaincinv(self.spec.dirichlet, uniform_ec)
         room_ec = self._size[chosen_ec] - self.spec.shot
-        return draws.proportional_counts(weight_ec, room_ec, self.spec.query_size)
+        return philox.proportional_counts(weight_ec, room_ec, self.spec.query_size)
 
     def _pick(
         self, uniform_ecm: np.ndarray, chosen_ec: np.ndarray, needed_ec: np.ndarray
     ) -> Int32[np.ndarray, "e c m"]:
         """Different random images of each chosen class, as many as are needed of it."""
         depth = int(needed_ec.max(initial=self.spec.shot))
-        places_rm = draws.without_replacement(
+        places_rm = philox.without_replacement(
             uniform_ecm[:, :, :depth].reshape(chosen_ec.size, depth),
             self._size[chosen_ec].reshape(-1),
             needed_ec.reshape(-1),
@@ -161,15 +157,6 @@ class EpisodeSampler:
         first_ec1 = self._first[chosen_ec][:, :, None]
         places_ecm = first_ec1 + places_rm.reshape(*chosen_ec.shape, depth)
         return self._images[places_ecm]
-
-
-class _Uniforms(NamedTuple):
-    """Random numbers in [0, 1), by what they decide."""
-
-    classes: Float64[np.ndarray, "e c"]
-    images: Float64[np.ndarray, "e c m"]
-    order: Float64[np.ndarray, "e q"]
-    counts: Float64[np.ndarray, "e c"]
 
 
 def sample_episodes(
@@ -218,10 +205,12 @@ def _usable_classes(
             f"shot={spec.shot} and query={spec.query} need, fewer than way={spec.way}; "
             "lower one of the three, or add images"
         )
-    if class_names is None:  # then an id without images is no class
-        small = [str(i) for i in np.flatnonzero((sizes > 0) & (sizes < needed))]
-    else:
-        small = [class_names[i] for i in np.flatnonzero(sizes < needed).tolist()]
+    # Without names, an id without images is no class.
+    small = [
+        class_names[i] if class_names else str(i)
+        for i in np.flatnonzero(sizes < needed).tolist()
+        if class_names or sizes[i]
+    ]
     if small:
         _log.warning(
             "%s: classes with fewer than %d images are left out of the tasks: %s",

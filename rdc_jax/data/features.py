@@ -1,6 +1,7 @@
 """One pass of a network over a data set, kept on disk."""
 
 import collections
+import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -8,11 +9,10 @@ from collections.abc import Callable, Iterator
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Float32, UInt8
-from tqdm import tqdm
 
 from rdc_jax.data import store
 from rdc_jax.data.pixels import PixelCache, cache_name
-from rdc_jax.runtime import progress
+from rdc_jax.runtime.progress import Progress
 
 FeatureFn = Callable[[UInt8[Array, "b h w 3"]], Float[Array, "b d"]]
 
@@ -58,16 +58,11 @@ def feature_cache(
     }
 
     def build(writer: store.Writer) -> None:
-        label = f"features of {pixels.name} {pixels.split}"
-        with tqdm(
-            total=len(pixels),
-            desc=label,
-            unit=" images",
-            disable=not progress.enabled(),
-        ) as bar:
+        with Progress(len(pixels), unit="images", every=math.inf) as bar:
+            bar.show(f"features of {pixels.name} {pixels.split}")
             for feat_bd in _features(feature_fn, pixels.images, shape, sharding):
                 writer.append(feat_bd)
-                bar.update(len(feat_bd))
+                bar.advance(len(feat_bd))
 
     size = f"{pixels.images.shape[1]}px"
     name = cache_name(pixels.name, pixels.split, size, weights_fingerprint[:12])

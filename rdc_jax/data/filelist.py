@@ -6,11 +6,11 @@ import os
 import pathlib
 from typing import Any
 
-from rdc_jax.data.files import FileSource
-from rdc_jax.data.source import Note, as_labels, printable
+from rdc_jax.data.image_set import ImageSet, Note, from_files
+from rdc_jax.data.names import printable
 from rdc_jax.runtime.errors import UserError
 
-_FIELDS = ("label_names", "image_names", "image_labels")
+_FIELDS = {"label_names": str, "image_names": str, "image_labels": int}
 
 
 def open_filelist(
@@ -19,7 +19,7 @@ def open_filelist(
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     split: str = "all",
-) -> FileSource:
+) -> ImageSet:
     """Open a file list.
 
     Relative image names count from the json's folder, or from ``data_dir`` when the
@@ -30,10 +30,10 @@ def open_filelist(
       path: The json file.
       data_dir: Another folder that image names may be relative to.
       name: The data set's name; ``<folder>-<file>`` by default.
-      split: What the source calls its split.
+      split: What the set calls its split.
 
     Returns:
-      The source, in the list's order.
+      The images, in the list's order.
 
     Raises:
       UserError: The list is malformed, or an image is missing or listed twice.
@@ -51,27 +51,28 @@ def open_filelist(
     if missing := len(names) - len(used):
         text = f"{missing} of {len(names)} label names have no image in {where}"
         notes.append(Note("selection", text, problem=False))
-    return FileSource(
-        name=name or f"{path.resolve().parent.name}-{path.stem}",
-        split=split,
-        root=pathlib.Path(root),
-        paths=tuple(
-            _join(below[os.path.dirname(p)], os.path.basename(p)) for p in full
-        ),
-        labels=as_labels([position[label] for label in labels]),
-        class_names=tuple(names[label] for label in used),
-        notes=tuple(notes),
+    return from_files(
+        name or f"{path.resolve().parent.name}-{path.stem}",
+        split,
+        root,
+        [_join(below[os.path.dirname(p)], os.path.basename(p)) for p in full],
+        [position[label] for label in labels],
+        [names[label] for label in used],
+        notes,
     )
 
 
 def _read(path: pathlib.Path, where: str) -> tuple[list[str], list[str], list[int]]:
     """Parse and validate everything that needs no look at the images."""
-    content = _load(path, where)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"cannot read {where}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # bad json, bad UTF-8, deep nesting
+        raise UserError(f"{where} is not valid json: {error}") from error
     if not isinstance(content, dict):
         raise UserError(f"{where} holds a {type(content).__name__}, not a json object")
-    for field, kind in zip(_FIELDS, (str, str, int), strict=True):
-        _check_field(content, field, kind, where)
-    names, images, labels = (content[field] for field in _FIELDS)
+    names, images, labels = (_field(content, field, where) for field in _FIELDS)
     if len(images) != len(labels):
         raise UserError(
             f"{where} has {len(images)} image_names but {len(labels)} image_labels; "
@@ -88,26 +89,19 @@ def _read(path: pathlib.Path, where: str) -> tuple[list[str], list[str], list[in
     return names, images, labels
 
 
-def _load(path: pathlib.Path, where: str) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise UserError(f"cannot read {where}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # bad json, bad UTF-8, deep nesting
-        raise UserError(f"{where} is not valid json: {error}") from error
-
-
-def _check_field(content: dict[str, Any], field: str, kind: type, where: str) -> None:
+def _field(content: dict[str, Any], field: str, where: str) -> list[Any]:
     if field not in content:
         raise UserError(f"{where} lacks {field!r}; it needs {', '.join(_FIELDS)}")
     values = content[field]
     if not isinstance(values, list):
         raise UserError(f"{where}: {field} is a {type(values).__name__}, not a list")
+    kind = _FIELDS[field]
     for row, value in enumerate(values):
         if type(value) is not kind:  # True is an int to isinstance
             raise UserError(
                 f"{where}: {field}[{row}] is {value!r}, not of type {kind.__name__}"
             )
+    return values
 
 
 def _check_unique(values: list[str], field: str, where: str) -> None:
@@ -141,15 +135,11 @@ def _resolve(
                 "inside it, or an absolute one"
             )
     _check_unique(full, "image_names", where)
-    missing = [
-        image
-        for image, target in zip(images, full, strict=True)
-        if not os.path.isfile(target)
-    ]
+    missing = [i for i, target in enumerate(full) if not os.path.isfile(target)]
     if missing:
         raise UserError(
             f"{where}: {len(missing)} of {len(images)} images are missing, first "
-            f"{printable(missing[0])!r}; looked in {' and '.join(bases)}"
+            f"{printable(images[missing[0]])!r}; looked in {' and '.join(bases)}"
         )
     return full
 

@@ -5,13 +5,13 @@ links may not leave the folder, and whatever is passed over is noted.
 """
 
 import collections
+import dataclasses
 import os
 import pathlib
-from collections.abc import Iterator
 
 from rdc_jax.data.decode import EXTENSIONS
-from rdc_jax.data.files import FileSource, from_classes, sort_key
-from rdc_jax.data.source import SPLITS, Note, printable, split_names
+from rdc_jax.data.image_set import ImageSet, Note, from_classes
+from rdc_jax.data.names import SPLITS, printable, sort_key, split_names
 from rdc_jax.runtime.errors import UserError
 
 _LAYOUT = "expected <folder>/<class>/<image> or <folder>/{train,val,test}/<class>/..."
@@ -23,52 +23,58 @@ def open_folder(
     name: str,
     split: str = "all",
     confine: str | os.PathLike[str] | None = None,
-) -> FileSource:
+) -> ImageSet:
     """Open ``folder/<class>/<image>``.
 
     Args:
-      folder: The folder that holds one folder a class.
+      folder: The folder that holds one folder a class; those without images are noted.
       name: The data set's name.
-      split: What the source calls its split.
+      split: What the set calls its split.
       confine: Links must stay inside this folder; ``folder`` itself by default.
-
-    Returns:
-      A source with one class for each folder that holds images.
 
     Raises:
       UserError: There is no image in any class.
     """
     root = pathlib.Path(folder).resolve()
-    listing = _Listing(pathlib.Path(confine or root).resolve(), root)
+    listing = Listing(pathlib.Path(confine or root).resolve())
+    classes, loose = [], []
+    for entry in listing.entries(root):
+        if entry.is_dir():
+            classes.append(entry)
+        elif is_image(entry.name):
+            loose.append(entry.name)
+        else:
+            listing.ignore(entry)
     rows = [
         (os.path.join(entry.name, image), entry.name)
-        for entry in listing.folders(root)
-        for image in listing.images(entry)
+        for entry in classes
+        for image in _images(entry, listing)
     ]
     if not rows:
-        raise UserError(_nothing_found(root, listing))
-    return from_classes(name, split, root, rows, listing.summary())
+        raise UserError(_nothing_found(root, bool(loose), listing.notes))
+    notes = listing.notes
+    if loose:
+        like = f", like {len(loose) - 1} more" if len(loose) > 1 else ""
+        text = f"{root / loose[0]}: beside the class folders{like}"
+        notes.append(Note("skipped", printable(text)))
+    if ignored := sorted(listing.ignored.items()):
+        kinds = ", ".join(f"{n} {kind}" for kind, n in ignored)
+        notes.append(Note("ignored", f"not images: {kinds}", problem=False))
+    return from_classes(name, split, root, rows, notes)
 
 
 def split_folders(root: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Find the split folders of ``root``: split to folder, empty when it has none.
+    """Find the folders of ``train``, ``val`` and ``test``, as far as they exist.
 
     A folder named ``train`` is a split only when it holds folders itself; one that
     holds images is a class of trains.
-
-    Args:
-      root: The data set's folder.
-
-    Returns:
-      ``train``, ``val`` and ``test``, as far as they exist, in that order.
     """
-    found = {}
+    folders: dict[str, pathlib.Path] = {}
     for split in SPLITS:
         for alias in split_names(split):
-            if class_folders(root / alias):
-                found[split] = root / alias
-                break
-    return found
+            if split not in folders and class_folders(root / alias):
+                folders[split] = root / alias
+    return folders
 
 
 def class_folders(folder: pathlib.Path) -> list[str]:
@@ -81,16 +87,75 @@ def class_folders(folder: pathlib.Path) -> list[str]:
     return sorted(names, key=sort_key)
 
 
-def link_fault(entry: os.DirEntry[str], confine: pathlib.Path) -> str | None:
-    """Say why a link must not be followed: broken, circular or out of bounds.
+def is_image(name: str) -> bool:
+    """Whether a file's name says that it is an image."""
+    return os.path.splitext(name)[1].lower() in EXTENSIONS
 
-    Args:
-      entry: Any directory entry; only links can be at fault.
-      confine: The folder that links must stay inside, resolved.
 
-    Returns:
-      The reason, or none where the entry may be read.
+@dataclasses.dataclass
+class Listing:
+    """Lists folders in sorted order, and remembers what it passed over.
+
+    Attributes:
+      confine: Links must stay inside this folder, which is resolved.
+      notes: What was skipped, and why.
+      ignored: How many files of each kind were no images.
     """
+
+    confine: pathlib.Path
+    notes: list[Note] = dataclasses.field(default_factory=list)
+    ignored: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+
+    def entries(self, folder: str | pathlib.Path) -> list[os.DirEntry[str]]:
+        """What is visible in a folder and may be read."""
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: sort_key(entry.name))
+        except OSError as error:
+            text = f"{printable(str(folder))}: {error.strerror}"
+            self.notes.append(Note("skipped", text))
+            return []
+        visible = []
+        for entry in entries:
+            if _hidden(entry.name):
+                self.ignored["hidden"] += 1
+            elif fault := _link_fault(entry, self.confine):
+                self.skip(entry, fault)
+            else:
+                visible.append(entry)
+        return visible
+
+    def skip(self, entry: os.DirEntry[str], why: str) -> None:
+        """Note a fault of the data."""
+        self.notes.append(Note("skipped", f"{printable(entry.path)}: {why}"))
+
+    def ignore(self, entry: os.DirEntry[str]) -> None:
+        """Count a file that is no image."""
+        self.ignored[printable(os.path.splitext(entry.name)[1].lower()) or "bare"] += 1
+
+
+def _images(folder: os.DirEntry[str], listing: Listing) -> list[str]:
+    """Names of the image files of one class."""
+    images = []
+    for entry in listing.entries(folder.path):
+        if entry.is_dir():
+            listing.skip(entry, "a folder inside a class is not read")
+        elif not is_image(entry.name):
+            listing.ignore(entry)
+        elif not entry.is_file():  # reading a pipe would wait for ever
+            listing.skip(entry, "a pipe, socket or device is not read")
+        else:
+            images.append(entry.name)
+    if not images:
+        text = f"class '{printable(folder.name)}' has no images"
+        listing.notes.append(Note("empty class", text))
+    return images
+
+
+def _link_fault(entry: os.DirEntry[str], confine: pathlib.Path) -> str | None:
+    """Why a link must not be followed; none where the entry may be read."""
     if not entry.is_symlink():
         return None
     target = pathlib.Path(os.path.realpath(entry.path))
@@ -103,94 +168,15 @@ def link_fault(entry: os.DirEntry[str], confine: pathlib.Path) -> str | None:
     return None
 
 
-class _Listing:
-    """Walks a folder and remembers what it passed over."""
-
-    def __init__(self, confine: pathlib.Path, root: pathlib.Path):
-        self.confine = confine
-        self.root = root
-        self.notes: list[Note] = []
-        self.ignored: collections.Counter[str] = collections.Counter()
-        self.loose_images: list[str] = []
-
-    def folders(self, folder: pathlib.Path) -> list[os.DirEntry[str]]:
-        """Class folders; loose files beside them are remembered."""
-        kept = []
-        for entry in self._entries(folder):
-            if entry.is_dir():
-                kept.append(entry)
-            elif _is_image(entry.name):
-                self.loose_images.append(entry.name)
-            else:
-                self._ignore(entry)
-        return kept
-
-    def images(self, folder: os.DirEntry[str]) -> list[str]:
-        """Names of the image files of one class."""
-        kept = []
-        for entry in self._entries(pathlib.Path(folder.path)):
-            if entry.is_dir():
-                self._skip(entry, "a folder inside a class is not read")
-            elif not _is_image(entry.name):
-                self._ignore(entry)
-            elif not entry.is_file():  # reading a pipe would wait for ever
-                self._skip(entry, "a pipe, socket or device is not read")
-            else:
-                kept.append(entry.name)
-        if not kept:
-            text = f"class '{printable(folder.name)}' has no images"
-            self.notes.append(Note("empty class", text))
-        return kept
-
-    def summary(self) -> list[Note]:
-        """All notes, with one line for everything that was ignored."""
-        notes = list(self.notes)
-        if self.loose_images:
-            text = f"{self.root / self.loose_images[0]}: beside the class folders"
-            if more := len(self.loose_images) - 1:
-                text += f", like {more} more"
-            notes.append(Note("skipped", printable(text)))
-        if self.ignored:
-            kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self.ignored.items()))
-            notes.append(Note("ignored", f"not images: {kinds}", problem=False))
-        return notes
-
-    def _entries(self, folder: pathlib.Path) -> Iterator[os.DirEntry[str]]:
-        try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: sort_key(entry.name))
-        except OSError as error:
-            text = f"{printable(str(folder))}: {error.strerror}"
-            self.notes.append(Note("skipped", text))
-            return
-        for entry in entries:
-            if _hidden(entry.name):
-                self.ignored["hidden"] += 1
-            elif fault := link_fault(entry, self.confine):
-                self._skip(entry, fault)
-            else:
-                yield entry
-
-    def _skip(self, entry: os.DirEntry[str], why: str) -> None:
-        self.notes.append(Note("skipped", f"{printable(entry.path)}: {why}"))
-
-    def _ignore(self, entry: os.DirEntry[str]) -> None:
-        self.ignored[printable(os.path.splitext(entry.name)[1].lower()) or "bare"] += 1
-
-
 def _hidden(name: str) -> bool:
     return name.startswith(".") or name == "__MACOSX"
 
 
-def _is_image(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() in EXTENSIONS
-
-
-def _nothing_found(root: pathlib.Path, listing: _Listing) -> str:
+def _nothing_found(root: pathlib.Path, loose_images: bool, notes: list[Note]) -> str:
     where = printable(str(root))
     if not root.is_dir():
         return f"{where} is not a folder; {_LAYOUT}"
-    if listing.loose_images:
+    if loose_images:
         return f"{where} holds images but no class folders; {_LAYOUT}"
-    first = f" (first: {listing.notes[0].text})" if listing.notes else ""
+    first = f" (first: {notes[0].text})" if notes else ""
     return f"no images in the class folders of {where}{first}; {_LAYOUT}"

@@ -25,24 +25,21 @@ def threaded_map(
 
     Args:
       fn: Called once an item, in a thread.
-      items: Any iterable, consumed lazily.
+      items: Consumed lazily.
       workers: Threads; one a core when not given.
-      batch: Items a task, to spread the cost of scheduling.
-
-    Yields:
-      ``fn(item)`` for each item.
+      batch: Items that a thread takes at a time, to spread the cost of scheduling.
 
     >>> list(threaded_map(abs, [-2, 1, -3], batch=2))
     [2, 1, 3]
     """
     workers = workers or os.cpu_count() or 1
-    source = iter(items)
+    remaining = iter(items)
     pending: collections.deque[concurrent.futures.Future[list[Result]]]
     pending = collections.deque()
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         try:
-            while chunk := list(itertools.islice(source, batch)):
-                pending.append(pool.submit(_run, fn, chunk))
+            while chunk := list(itertools.islice(remaining, batch)):
+                pending.append(pool.submit(lambda part: [fn(x) for x in part], chunk))
                 if len(pending) > 2 * workers:
                     yield from pending.popleft().result()
             while pending:
@@ -50,7 +47,3 @@ def threaded_map(
         finally:  # an error, or a consumer that stops early
             for future in pending:
                 future.cancel()
-
-
-def _run(fn: Callable[[Item], Result], chunk: list[Item]) -> list[Result]:
-    return [fn(item) for item in chunk]

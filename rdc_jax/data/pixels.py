@@ -2,23 +2,24 @@
 
 import dataclasses
 import logging
+import math
 import os
 import pathlib
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import PIL
 from jaxtyping import Float32, Int32, Int64, UInt8
 from PIL import Image
-from tqdm import tqdm
 
 from rdc_jax.data import store
+from rdc_jax.data.decode import UnreadableImage
+from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.parallel import threaded_map
-from rdc_jax.data.source import Source, UnreadableImage
-from rdc_jax.runtime import checksums, progress
+from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.progress import Progress
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class PixelCache:
       images: RGB, memory-mapped where they come from ``pixel_cache``.
       labels: Index into ``class_names``.
       aspects: Width over height of each image before it was squeezed into a square.
-      rows: Each image's place in the source, for ``source.locate``.
+      rows: Each image's row in the image set, for its ``locate``.
       fingerprint: Identity of all of the above.
     """
 
@@ -54,13 +55,13 @@ class PixelCache:
 
 
 def pixel_cache(
-    source: Source,
+    source: ImageSet,
     size: int,
     cache_dir: str | os.PathLike[str],
     *,
     skip_unreadable: bool = False,
 ) -> PixelCache:
-    """Decode and resize a source's images, or open the cache that holds them already.
+    """Decode and resize images, or open the cache that holds them already.
 
     Images are squeezed into a square by PIL's bilinear filter, without keeping their
     aspect, in one thread a core and in bounded memory. Progress is shown on a terminal.
@@ -73,9 +74,6 @@ def pixel_cache(
       size: Edge of the square in pixels.
       cache_dir: Folder of the cache; made where it is missing.
       skip_unreadable: Leave unreadable images and their labels out, with a warning.
-
-    Returns:
-      The images, labels and names.
     """
     fields = {
         "source": source.fingerprint(),
@@ -93,9 +91,13 @@ def pixel_cache(
             )
 
     stored = store.cached_array(path, fields=fields, build=build)
-    unreadable = stored.extra["unreadable"]
-    if unreadable:
-        _report(source, unreadable, skip=skip_unreadable)
+    if unreadable := stored.extra["unreadable"]:
+        if not skip_unreadable:
+            raise _unreadable_error(source, unreadable)
+        _log.warning(
+            "%s: %d of %d images cannot be read and are left out, the first of them %s",
+            *(source.name, len(unreadable), len(source), source.locate(unreadable[0])),
+        )
     rows = np.delete(np.arange(len(source)), unreadable)
     return PixelCache(
         name=source.name,
@@ -118,77 +120,48 @@ def cache_name(*parts: str) -> str:
     return "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts)
 
 
-class _Decoded(NamedTuple):
-    images: UInt8[np.ndarray, "n size size 3"]
-    aspects: list[float]
-    unreadable: list[int]
-
-
-def _decode(source: Source, size: int, writer: store.Writer) -> None:
+def _decode(source: ImageSet, size: int, writer: store.Writer) -> None:
     """Append every readable image to the store; note the others."""
     starts = range(0, len(source), _CHUNK)
     chunks = (range(i, min(i + _CHUNK, len(source))) for i in starts)
     aspects: list[float] = []
     unreadable: list[int] = []
-    label = f"decoding {source.name} {source.split}"
-    with tqdm(
-        total=len(source), desc=label, unit=" images", disable=not progress.enabled()
-    ) as bar:
-        for decoded in threaded_map(
+    with Progress(len(source), unit="images", every=math.inf) as bar:
+        bar.show(f"decoding {source.name} {source.split}")
+        for images, shapes, broken in threaded_map(
             lambda chunk: _decode_chunk(source, size, chunk), chunks, batch=1
         ):
-            aspects += decoded.aspects
-            unreadable += decoded.unreadable
-            if len(decoded.images):
-                writer.append(decoded.images)
-            bar.update(len(decoded.images) + len(decoded.unreadable))
+            aspects += [width / height for width, height in shapes]
+            unreadable += broken
+            if len(images):
+                writer.append(images)
+            bar.advance(len(images) + len(broken))
     if not aspects:
         raise _unreadable_error(source, unreadable)
     writer.extra |= {"aspects": aspects, "unreadable": unreadable}
 
 
-def _decode_chunk(source: Source, size: int, chunk: Sequence[int]) -> _Decoded:
-    decoded = _Decoded(np.empty((len(chunk), size, size, 3), np.uint8), [], [])
-    picture_of = _picture_maker(source, chunk)
+def _decode_chunk(
+    source: ImageSet, size: int, chunk: Sequence[int]
+) -> tuple[UInt8[np.ndarray, "b size size 3"], list[tuple[int, int]], list[int]]:
+    """Squares, the pictures' widths and heights, and the images that are broken."""
+    squares = np.empty((len(chunk), size, size, 3), np.uint8)
+    shapes: list[tuple[int, int]] = []
+    broken = []
     for i in chunk:
         try:
-            picture = picture_of(i)
+            picture = source.read(i)
         except UnreadableImage:
-            decoded.unreadable.append(i)
+            broken.append(i)
             continue
-        decoded.images[len(decoded.aspects)] = _squeezed(picture, size)
-        decoded.aspects.append(picture.width / picture.height)
-    return decoded._replace(images=decoded.images[: len(decoded.aspects)])
+        # Resized as a picture: an array would take copies that hold Python's lock.
+        square = picture.resize((size, size), Image.Resampling.BILINEAR)
+        squares[len(shapes)] = np.asarray(square)
+        shapes.append(picture.size)
+    return squares[: len(shapes)], shapes, broken
 
 
-def _picture_maker(
-    source: Source, chunk: Sequence[int]
-) -> Callable[[int], Image.Image]:
-    """The best that a source offers: many images at a time, pictures, or arrays."""
-    if batched := getattr(source, "images", None):
-        pictures = dict(zip(chunk, batched(np.array(chunk)), strict=True))
-        return lambda i: Image.fromarray(pictures[i])
-    if picture := getattr(source, "picture", None):
-        return picture
-    return lambda i: Image.fromarray(source.image(i))
-
-
-def _squeezed(picture: Image.Image, size: int) -> np.ndarray:
-    if picture.size != (size, size):
-        picture = picture.resize((size, size), Image.Resampling.BILINEAR)
-    return np.asarray(picture)
-
-
-def _report(source: Source, unreadable: list[int], *, skip: bool) -> None:
-    if not skip:
-        raise _unreadable_error(source, unreadable)
-    _log.warning(
-        "%s: %d of %d images cannot be read and are left out, the first of them %s",
-        *(source.name, len(unreadable), len(source), source.locate(unreadable[0])),
-    )
-
-
-def _unreadable_error(source: Source, unreadable: list[int]) -> UserError:
+def _unreadable_error(source: ImageSet, unreadable: list[int]) -> UserError:
     shown = ", ".join(source.locate(i) for i in unreadable[:3])
     more = ", ..." if len(unreadable) > 3 else ""
     return UserError(

@@ -9,13 +9,12 @@
 import csv
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rdc_jax.data.decode import EXTENSIONS
-from rdc_jax.data.files import FileSource, from_classes, sort_key
-from rdc_jax.data.folder import link_fault
-from rdc_jax.data.source import SPLITS, Note, printable, split_names
+from rdc_jax.data.folder import Listing, is_image
+from rdc_jax.data.image_set import ImageSet, Note, from_classes
+from rdc_jax.data.names import SPLITS, printable, split_names
 from rdc_jax.runtime.errors import UserError
 
 FINDINGS = (
@@ -29,62 +28,59 @@ FINDINGS = (
 )
 LESIONS = ("akiec", "bcc", "bkl", "df", "mel", "nv", "vasc")
 
-# A csv row, and the image's class in it; no class means the row is not wanted.
-_ClassOf = Callable[[dict[str, str]], str | None]
-
 
 class Table(NamedTuple):
-    """A csv file that labels images, and how to read it.
+    """How a csv file labels images.
 
     Attributes:
-      path: The csv file.
-      split: The split its images belong to.
-      key: The column that names the image.
+      columns: Those that must be there; the first names the image.
       class_of: The class of a row, or none where the row is to be passed over.
-      columns: Every column that must be there.
     """
 
-    path: pathlib.Path
-    split: str
-    key: str
-    class_of: _ClassOf
     columns: tuple[str, ...]
+    class_of: Callable[[dict[str, str]], str | None]
 
 
-def find_tables(root: pathlib.Path) -> dict[str, Table]:
-    """Look for a known csv in ``root`` and its folders: split to table."""
-    for file_name, reader in _READERS.items():
-        if path := _find(root, file_name):
-            return {"test": reader(path)}
+def find_tables(root: pathlib.Path) -> dict[str, tuple[pathlib.Path, Table]]:
+    """Look for a known csv in ``root`` and its folders: file and table by split."""
+    for file_name, table in _TABLES.items():
+        for path in (root / file_name, *root.glob(f"*/{file_name}")):
+            if path.is_file():
+                return {"test": (path, table)}
+    by_split = Table(("filename", "label"), lambda row: row["label"])
     return {
-        split: Table(path, split, "filename", _label, ("filename", "label"))
+        split: (path, by_split)
         for split in SPLITS
         for alias in split_names(split)
         if (path := root / f"{alias}.csv").is_file()
     }
 
 
-def open_table(root: pathlib.Path, table: Table, *, name: str) -> FileSource:
+def open_table(
+    root: pathlib.Path, path: pathlib.Path, table: Table, *, name: str, split: str
+) -> ImageSet:
     """Open the images of one table.
 
     Args:
       root: The folder that holds the images, at most two folders down.
-      table: The csv, from ``find_tables``.
+      path: The csv, from ``find_tables``.
+      table: How to read it.
       name: The data set's name.
+      split: The split its images belong to.
 
     Returns:
-      The source; images that the table names but the disk lacks are noted.
+      The images; those that the table names but the disk lacks are noted.
 
     Raises:
       UserError: The table is malformed, or none of its images is there.
     """
     root = root.resolve()
-    where = printable(str(table.path))
+    where = printable(str(path))
     files, notes = _index_images(root)
     rows, missing = [], []
-    for key, class_name in _labelled(table, where):
-        if path := files.get(key) or files.get(os.path.splitext(key)[0]):
-            rows.append((path, class_name))
+    for key, class_name in _labelled(path, table, where):
+        if file := files.get(key) or files.get(os.path.splitext(key)[0]):
+            rows.append((file, class_name))
         else:
             missing.append(key)
     total = len(rows) + len(missing)
@@ -97,20 +93,22 @@ def open_table(root: pathlib.Path, table: Table, *, name: str) -> FileSource:
     if missing:
         text = f"{len(missing)} of {total} images of {where} are not there"
         notes.append(Note("missing", f"{text}, first {printable(missing[0])}"))
-    return from_classes(name, table.split, root, rows, notes)
+    return from_classes(name, split, root, rows, notes)
 
 
-def _labelled(table: Table, where: str) -> Iterator[tuple[str, str]]:
+def _labelled(
+    path: pathlib.Path, table: Table, where: str
+) -> Iterator[tuple[str, str]]:
     """Image key and class of every wanted row; each image once."""
     seen = set()
-    for line, row in _read(table, where):
+    for line, row in _read(path, table.columns, where):
         try:
             class_name = table.class_of(row)
         except ValueError as error:
             raise UserError(f"{where} line {line}: {error}") from error
         if class_name is None:
             continue
-        key = row[table.key]
+        key = row[table.columns[0]]
         if key in seen:
             raise UserError(
                 f"{where} line {line}: {key!r} is listed twice; list it once"
@@ -119,15 +117,18 @@ def _labelled(table: Table, where: str) -> Iterator[tuple[str, str]]:
         yield key, class_name
 
 
-def _read(table: Table, where: str) -> Iterator[tuple[int, dict[str, str]]]:
+def _read(
+    path: pathlib.Path, columns: tuple[str, ...], where: str
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and cells of every row."""
     try:
-        with open(table.path, newline="", encoding="utf-8-sig") as file:
+        with open(path, newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file, skipinitialspace=True)
-            lacking = [c for c in table.columns if c not in (reader.fieldnames or ())]
-            if lacking:
-                found = ", ".join(reader.fieldnames or ()) or "nothing"
+            header = reader.fieldnames or ()
+            if lacking := [c for c in columns if c not in header]:
                 raise UserError(
-                    f"{where} lacks the columns {', '.join(lacking)}; it has {found}"
+                    f"{where} lacks the columns {', '.join(lacking)}; it has "
+                    f"{', '.join(header) or 'nothing'}"
                 )
             for row in reader:
                 if None in row.values():
@@ -142,63 +143,26 @@ def _read(table: Table, where: str) -> Iterator[tuple[int, dict[str, str]]]:
 def _index_images(root: pathlib.Path) -> tuple[dict[str, str], list[Note]]:
     """Map file names, with and without extension, to paths relative to ``root``."""
     files: dict[str, str] = {}
-    notes: list[Note] = []
-    for path in _walk(root, root, 2, notes):
+    listing = Listing(root)
+    for path in _walk(root, listing, depth=2):
+        name = os.path.basename(path)
         relative = os.path.relpath(path, root)
-        stem, extension = os.path.splitext(os.path.basename(path))
-        if extension.lower() not in EXTENSIONS:
-            continue
-        if stem + extension in files:
-            text = f"{relative}: the same name as {files[stem + extension]}"
-            notes.append(Note("skipped", printable(text)))
-            continue
-        files[stem + extension] = relative
-        files.setdefault(stem, relative)
-    return files, notes
+        if name in files:
+            text = f"{relative}: the same name as {files[name]}"
+            listing.notes.append(Note("skipped", printable(text)))
+        elif is_image(name):
+            files[name] = relative
+            files.setdefault(os.path.splitext(name)[0], relative)
+    return files, listing.notes
 
 
-def _walk(
-    folder: str | pathlib.Path, root: pathlib.Path, depth: int, notes: list[Note]
-) -> Iterator[str]:
+def _walk(folder: str | pathlib.Path, listing: Listing, *, depth: int) -> Iterator[str]:
     """Files at most ``depth`` folders below, in a fixed order."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: sort_key(entry.name))
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if fault := link_fault(entry, root):
-            notes.append(Note("skipped", f"{printable(entry.path)}: {fault}"))
-        elif entry.is_file():
+    for entry in listing.entries(folder):
+        if entry.is_file():
             yield entry.path
-        elif depth:
-            yield from _walk(entry.path, root, depth - 1, notes)
-
-
-def _find(root: pathlib.Path, file_name: str) -> pathlib.Path | None:
-    """A file in ``root`` or in one of its folders."""
-    candidates: Iterable[pathlib.Path] = [
-        root / file_name,
-        *root.glob(f"*/{file_name}"),
-    ]
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def _chestx(path: pathlib.Path) -> Table:
-    columns = ("Image Index", "Finding Labels")
-    return Table(path, "test", columns[0], _single_finding, columns)
-
-
-def _isic_one_hot(path: pathlib.Path) -> Table:
-    columns = ("image", *(lesion.upper() for lesion in LESIONS))
-    return Table(path, "test", "image", _one_hot, columns)
-
-
-def _isic_metadata(path: pathlib.Path) -> Table:
-    return Table(path, "test", "image_id", _diagnosis, ("image_id", "dx"))
-
-
-def _label(row: dict[str, str]) -> str:
-    return row["label"]
+        elif entry.is_dir() and depth:
+            yield from _walk(entry.path, listing, depth=depth - 1)
 
 
 def _single_finding(row: dict[str, str]) -> str | None:
@@ -220,10 +184,14 @@ def _diagnosis(row: dict[str, str]) -> str:
     return row["dx"]
 
 
-_READERS: dict[str, Callable[[pathlib.Path], Table]] = {
-    "Data_Entry_2017.csv": _chestx,
-    "Data_Entry_2017_v2020.csv": _chestx,
-    "ISIC2018_Task3_Training_GroundTruth.csv": _isic_one_hot,
-    "HAM10000_metadata.csv": _isic_metadata,
-    "HAM10000_metadata": _isic_metadata,
+_CHESTX = Table(("Image Index", "Finding Labels"), _single_finding)
+_ISIC = Table(("image", *(lesion.upper() for lesion in LESIONS)), _one_hot)
+_HAM10000 = Table(("image_id", "dx"), _diagnosis)
+
+_TABLES = {
+    "Data_Entry_2017.csv": _CHESTX,
+    "Data_Entry_2017_v2020.csv": _CHESTX,
+    "ISIC2018_Task3_Training_GroundTruth.csv": _ISIC,
+    "HAM10000_metadata.csv": _HAM10000,
+    "HAM10000_metadata": _HAM10000,
 }

@@ -3,15 +3,19 @@
 import collections
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from rdc_jax.data.datasets import Dataset, likely
+from rdc_jax.data.decode import UnreadableImage
+from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.parallel import threaded_map
-from rdc_jax.data.source import Source, UnreadableImage
+from rdc_jax.runtime.text import table
+
+_LINES = 20  # findings of one kind, unless all are asked for
+_ROWS = 60  # classes, likewise
 
 
 class Finding(NamedTuple):
@@ -19,7 +23,7 @@ class Finding(NamedTuple):
 
     Attributes:
       kind: ``unreadable``, ``truncated``, ``duplicate``, ``small class``, ``count``,
-        ``other data set``, or the kind of a source's note.
+        ``other data set``, or the kind of a note.
       text: One line for people, with the file or class.
     """
 
@@ -27,7 +31,7 @@ class Finding(NamedTuple):
     text: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class ClassRow:
     """Counts of one class.
 
@@ -42,10 +46,10 @@ class ClassRow:
 
     name: str
     images: int
-    readable: int
-    duplicates: int
-    expected: int | None
-    miscounted: bool
+    readable: int = 0
+    duplicates: int = 0
+    expected: int | None = None
+    miscounted: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,21 +81,16 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """A plain structure with every field, for ``json.dumps``."""
-        fields = dataclasses.asdict(self)
-        fields["findings"] = [finding._asdict() for finding in self.findings]
-        return {**fields, "images": self.images}
-
-
-class _Look(NamedTuple):
-    """What decoding one image showed: a digest and a size, or why it failed."""
-
-    digest: bytes
-    size: tuple[int, int]
-    fault: str
+        findings = [finding._asdict() for finding in self.findings]
+        return {
+            **dataclasses.asdict(self),
+            "findings": findings,
+            "images": self.images,
+        }
 
 
 def verify(
-    source: Source,
+    images: ImageSet,
     *,
     dataset: Dataset | None = None,
     way: int = 5,
@@ -105,134 +104,146 @@ def verify(
     short digest an image, never pixels of more than a few.
 
     Args:
-      source: The images to check.
+      images: What to check.
       dataset: The known data set that this should be.
-      way: Classes in an episode.
+      way: Classes in a task.
       shot: Support images a class.
       query: Query images a class.
       tick: Called after each image, to show progress.
-
-    Returns:
-      The report.
     """
-    looks = threaded_map(lambda i: _look(source, i), range(len(source)))
-    faults, readable, duplicates, sizes = _scan(source, looks, tick)
-    rows = _rows(source, dataset, readable, duplicates)
-    notes = getattr(source, "notes", ())
-    findings = [Finding(note.kind, note.text) for note in notes if note.problem]
-    findings += [*faults, *_small(rows, way, shot + query), *_other(source, dataset)]
-    findings += _miscounted(rows, findings)
+    rows = _rows(images, dataset)
+    findings = [Finding(kind, text) for kind, text, problem in images.notes if problem]
+    remarks = [f"{kind}: {text}" for kind, text, problem in images.notes if not problem]
+    first: dict[bytes, int] = {}
+    sizes = set()
+    looks = threaded_map(lambda i: _look(images, i), range(len(images)))
+    for i, (size, digest, fault) in enumerate(looks):
+        tick()
+        row = rows[images.labels[i]]
+        if fault:
+            kind = "truncated" if fault == "truncated" else "unreadable"
+            findings.append(Finding(kind, f"{images.locate(i)}: {fault}"))
+            continue
+        row.readable += 1
+        sizes.add(size)
+        twin = first.setdefault(digest, i)
+        if twin != i:
+            row.duplicates += 1
+            same_class = images.labels[twin] == images.labels[i]
+            other = "" if same_class else ", in another class"
+            text = f"{images.locate(i)}: same pixels as {images.locate(twin)}{other}"
+            findings.append(Finding("duplicate", text))
+    findings += _small(rows, way, shot + query)
+    guess = likely(images.class_names)
+    if guess and dataset is None:
+        remarks.append(
+            f"the class names look like {guess.name}'s: verify it by that name to "
+            "check its counts"
+        )
+    elif (
+        guess and dataset and guess != dataset and dataset.fit(images.class_names) < 0.5
+    ):
+        text = f"the class names look like {guess.name}'s, not {dataset.name}'s"
+        findings.append(Finding("other data set", text))
+    off = [row.name for row in rows if row.miscounted]
+    # One line for all classes, unless the total was reported already.
+    if off and not any(finding.kind == "count" for finding in findings):
+        text = f"{len(off)} of {len(rows)} classes have another number of images than "
+        findings.append(Finding("count", f"{text}expected, first {off[0]}"))
     return Report(
-        name=source.name,
-        split=source.split,
-        classes=rows,
+        name=images.name,
+        split=images.split,
+        classes=tuple(rows),
         findings=tuple(findings),
-        remarks=tuple(_remarks(source, dataset)),
+        remarks=tuple(remarks),
         smallest=min(sizes, key=np.prod, default=(0, 0)),
         largest=max(sizes, key=np.prod, default=(0, 0)),
     )
 
 
-def _look(source: Source, i: int) -> _Look:
+def render(report: Report, *, everything: bool = False) -> str:
+    """Write a report as text: the classes, the findings, a verdict.
+
+    Args:
+      report: From ``verify``.
+      everything: Show every class and finding, however many there are.
+    """
+    return "\n".join(_lines(report, everything))
+
+
+def _rows(images: ImageSet, dataset: Dataset | None) -> list[ClassRow]:
+    counts = np.bincount(images.labels, minlength=len(images.class_names)).tolist()
+    rows = list(map(ClassRow, images.class_names, counts))
+    if dataset:
+        for row in rows:
+            row.expected = dataset.expected(row.name)
+            row.miscounted = dataset.differs(row.name, row.images)
+    return rows
+
+
+def _look(images: ImageSet, i: int) -> tuple[tuple[int, int], bytes, str]:
+    """Size and digest of one image's pixels, and why it cannot be decoded."""
     try:
-        image = source.image(i)
+        pixels = images.image(i)
     except UnreadableImage as error:
-        return _Look(b"", (0, 0), error.reason)
-    digest = hashlib.blake2b(str(image.shape).encode(), digest_size=16)
-    digest.update(np.ascontiguousarray(image).data)
-    return _Look(digest.digest(), (image.shape[0], image.shape[1]), "")
+        return (0, 0), b"", error.reason
+    digest = hashlib.blake2b(str(pixels.shape).encode(), digest_size=16)
+    digest.update(pixels.data)
+    return (pixels.shape[0], pixels.shape[1]), digest.digest(), ""
 
 
-def _scan(
-    source: Source, looks: Iterator[_Look], tick: Callable[[], Any]
-) -> tuple[list[Finding], np.ndarray, np.ndarray, set[tuple[int, int]]]:
-    """Walk over all images: faults, and readable and duplicate ones a class."""
-    findings = []
-    readable = np.zeros(len(source.class_names), int)
-    duplicates = np.zeros_like(readable)
-    first: dict[bytes, int] = {}
-    sizes = set()
-    for i, look in enumerate(looks):
-        tick()
-        label = source.labels[i]
-        if look.fault:
-            kind = "truncated" if look.fault == "truncated" else "unreadable"
-            findings.append(Finding(kind, f"{source.locate(i)}: {look.fault}"))
-            continue
-        readable[label] += 1
-        sizes.add(look.size)
-        twin = first.setdefault(look.digest, i)
-        if twin != i:
-            duplicates[label] += 1
-            other = "" if source.labels[twin] == label else ", in another class"
-            text = f"{source.locate(i)}: same pixels as {source.locate(twin)}{other}"
-            findings.append(Finding("duplicate", text))
-    return findings, readable, duplicates, sizes
-
-
-def _rows(
-    source: Source,
-    dataset: Dataset | None,
-    readable_c: Int[np.ndarray, " c"],
-    duplicates_c: Int[np.ndarray, " c"],
-) -> tuple[ClassRow, ...]:
-    rows = []
-    images_c = np.bincount(source.labels, minlength=len(source.class_names))
-    for c, name in enumerate(source.class_names):
-        images = int(images_c[c])
-        row = ClassRow(
-            name=name,
-            images=images,
-            readable=int(readable_c[c]),
-            duplicates=int(duplicates_c[c]),
-            expected=dataset.expected(name) if dataset else None,
-            miscounted=dataset is not None and dataset.differs(name, images),
-        )
-        rows.append(row)
-    return tuple(rows)
-
-
-def _small(rows: tuple[ClassRow, ...], way: int, needed: int) -> Iterator[Finding]:
+def _small(rows: list[ClassRow], way: int, needed: int) -> Iterator[Finding]:
     small = [row for row in rows if row.readable < needed]
     for row in small:
         text = f"{row.name}: {row.readable} readable images, an episode needs {needed}"
         yield Finding("small class", text)
-    if len(rows) - len(small) < way:
-        text = (
-            f"{len(rows) - len(small)} classes are large enough, an episode needs {way}"
-        )
+    large = len(rows) - len(small)
+    if large < way:
+        text = f"{large} classes are large enough, an episode needs {way}"
         yield Finding("small class", text)
 
 
-def _miscounted(
-    rows: tuple[ClassRow, ...], findings: list[Finding]
-) -> Iterator[Finding]:
-    """One line for all classes that differ, unless the total was reported already."""
-    off = [row for row in rows if row.miscounted]
-    if off and not any(finding.kind == "count" for finding in findings):
-        text = f"{len(off)} of {len(rows)} classes have another number of images than "
-        yield Finding("count", f"{text}expected, first {off[0].name}")
+def _lines(report: Report, everything: bool) -> Iterator[str]:
+    part = f"{report.name}, {report.split}"
+    size = " to ".join(f"{h}x{w}" for h, w in (report.smallest, report.largest))
+    yield (
+        f"{part}: {len(report.classes)} classes, {report.images:,} images of {size} px"
+    )
+    yield ""
+    rows = [(row, _marks(row)) for row in report.classes]
+    if len(rows) > _ROWS and not everything:
+        rows = [(row, marks) for row, marks in rows if marks][:_ROWS]
+    if rows:
+        heading = ["class", "images", "expected", "unreadable", "duplicates", ""]
+        cells = [_cells(row, marks) for row, marks in rows]
+        yield table([heading, *cells], right=frozenset({1, 2, 3, 4}))
+    if hidden := len(report.classes) - len(rows):
+        yield f"({hidden} more classes; --all shows them)"
+    yield ""
+    for remark in report.remarks:
+        yield f"note: {remark}"
+    shown: collections.Counter[str] = collections.Counter()
+    for kind, text in report.findings:
+        shown[kind] += 1
+        if everything or shown[kind] <= _LINES:
+            yield f"{kind}: {text}"
+    for kind, times in shown.items():
+        if times > _LINES and not everything:
+            yield f"{kind}: {times - _LINES} more (--all shows them)"
+    counts = ", ".join(f"{times} {kind}" for kind, times in shown.items())
+    yield f"{part}: {counts or 'no findings'}"
 
 
-def _other(source: Source, dataset: Dataset | None) -> Iterator[Finding]:
-    guess = likely(source.class_names)
-    if dataset and guess and guess != dataset and dataset.fit(source.class_names) < 0.5:
-        text = f"the class names look like {guess.name}'s, not {dataset.name}'s"
-        yield Finding("other data set", text)
+def _cells(row: ClassRow, marks: str) -> list[str]:
+    numbers = (row.images, row.expected, row.images - row.readable, row.duplicates)
+    cells = ["-" if number is None else f"{number:,}" for number in numbers]
+    return [row.name, *cells, marks]
 
 
-def _remarks(source: Source, dataset: Dataset | None) -> Iterator[str]:
-    for note in getattr(source, "notes", ()):
-        if not note.problem:
-            yield f"{note.kind}: {note.text}"
-    guess = likely(source.class_names)
-    if dataset is None and guess is not None:
-        yield (
-            f"the class names look like {guess.name}'s: verify it by that name to "
-            "check its counts"
-        )
-
-
-def summary(findings: Iterable[Finding]) -> dict[str, int]:
-    """Number of findings of each kind, in the order of appearance."""
-    return dict(collections.Counter(finding.kind for finding in findings))
+def _marks(row: ClassRow) -> str:
+    marks = {
+        "count": row.miscounted,
+        "unreadable": row.readable < row.images,
+        "duplicates": row.duplicates > 0,
+    }
+    return ", ".join(mark for mark, holds in marks.items() if holds)

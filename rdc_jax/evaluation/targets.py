@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Int32
 
 from rdc_jax.data.episodes import EpisodeSampler
-from rdc_jax.data.opening import open_source
+from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.open import open_source
 from rdc_jax.data.pixels import PixelCache, pixel_cache
-from rdc_jax.data.source import Source
 from rdc_jax.data.transforms import resize_size
 from rdc_jax.evaluation.options import Options
 from rdc_jax.runtime.errors import UserError
@@ -21,7 +21,7 @@ Samplers = dict[int, EpisodeSampler]
 class Opened(NamedTuple):
     """A data set that tasks can be drawn from, as far as one can tell so far."""
 
-    source: Source
+    source: ImageSet
     samplers: Samplers
 
 
@@ -34,7 +34,7 @@ class Target(NamedTuple):
       samplers: Of its tasks.
     """
 
-    source: Source
+    source: ImageSet
     pixels: PixelCache
     samplers: Samplers
 
@@ -96,7 +96,7 @@ def decode_targets(
 
 
 def _samplers(
-    source: Source, labels: Int32[np.ndarray, " n"], options: Options
+    source: ImageSet, labels: Int32[np.ndarray, " n"], options: Options
 ) -> Samplers:
     return {
         shot: EpisodeSampler(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from rdc_jax.data.source import UnreadableImage
+from rdc_jax.data.decode import UnreadableImage
 from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.models.model import Model, load_backbone
 from rdc_jax.models.weights import packaged

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.source import printable
+from rdc_jax.data.names import printable
 from rdc_jax.predict.answers import Answers, Outcome, make_rows, summarize
 from rdc_jax.predict.classify import Options, class_distances, classify
 from rdc_jax.predict.embedding import Embedded, Embedder, embed_files, make_embedder
@@ -192,12 +192,12 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_folder(self, folder: str | os.PathLike[str]) -> "RDCClassifier":
         source = open_support(folder)
-        paths = tuple(source.root / path for path in source.paths)
+        paths = source.paths
         found = self._embed_files(paths)
         kept, labels_s = np.unique(source.labels[found.rows], return_inverse=True)
         self.classes_ = np.array([source.class_names[i] for i in kept])
         self.n_features_in_ = found.features.shape[1]
-        images = [printable(source.paths[row]) for row in found.rows]
+        images = [printable(source.ids[row]) for row in found.rows]
         return self._keep(found.features, labels_s, images)
 
     def _keep(

@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
 
-from rdc_jax.data.decode import EXTENSIONS, read_image
-from rdc_jax.data.files import FileSource, sort_key
+from rdc_jax.data.decode import EXTENSIONS, UnreadableImage, read_image
 from rdc_jax.data.folder import open_folder
+from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.names import printable, sort_key
 from rdc_jax.data.parallel import threaded_map
-from rdc_jax.data.source import UnreadableImage, printable
 from rdc_jax.runtime.errors import UserError
 
 THUMBNAIL = 160  # pixels of the longer edge
@@ -33,7 +33,7 @@ class Picture(NamedTuple):
     thumbnail: bytes
 
 
-def open_support(folder: str | os.PathLike[str]) -> FileSource:
+def open_support(folder: str | os.PathLike[str]) -> ImageSet:
     """Open the labelled pictures, ``folder/<class>/<picture>``.
 
     Args:

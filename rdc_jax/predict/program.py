@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tqdm
 
-from rdc_jax.data.files import FileSource
-from rdc_jax.data.source import UnreadableImage, printable
+from rdc_jax.data.decode import UnreadableImage
+from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.names import printable
 from rdc_jax.predict.answers import Answers, Outcome, make_rows, summarize
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedded, Embedder, embed_files, make_embedder
@@ -29,7 +30,7 @@ _TRANSDUCTION: dict[str, Any] = {"auto": "auto", "always": True, "never": False}
 class Job(NamedTuple):
     """What there is to do, checked as far as that goes without computing."""
 
-    source: FileSource
+    source: ImageSet
     queries: tuple[pathlib.Path, ...]
     embedder: Embedder
     options: Options
@@ -128,7 +129,7 @@ def _prepare(arguments: argparse.Namespace, say: _Voice) -> Job:
 
 def _embed(job: Job, say: _Voice, *, thumbnails: bool) -> tuple[Labelled, Embedded]:
     """Compute all features in one pass, and report what cannot be read."""
-    supports = tuple(job.source.root / path for path in job.source.paths)
+    supports = job.source.paths
     paths = supports + job.queries
     with tqdm.tqdm(  # disable=None: only where stderr is a terminal
         total=len(paths), unit=" pictures", leave=False, disable=say.quiet or None
@@ -154,7 +155,7 @@ def _embed(job: Job, say: _Voice, *, thumbnails: bool) -> tuple[Labelled, Embedd
     return _label(job.source, found, first, say), queries
 
 
-def _label(source: FileSource, found: Embedded, count: int, say: _Voice) -> Labelled:
+def _label(source: ImageSet, found: Embedded, count: int, say: _Voice) -> Labelled:
     """The supports that can be read, under labels without gaps."""
     rows = found.rows[:count]
     kept, labels_s = np.unique(source.labels[rows], return_inverse=True)
@@ -164,7 +165,7 @@ def _label(source: FileSource, found: Embedded, count: int, say: _Voice) -> Labe
     if len(names) < 2:
         raise UserError("fewer than two classes have readable pictures: add some")
     support = Support(found.features[:count], labels_s.astype(np.int32), len(names))
-    images = [printable(source.paths[row]) for row in rows]
+    images = [printable(source.ids[row]) for row in rows]
     return Labelled(support, names, images, found.thumbnails[:count])
 
 

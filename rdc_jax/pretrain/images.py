@@ -3,7 +3,7 @@
 import pathlib
 from typing import NamedTuple
 
-from rdc_jax.data.opening import open_source
+from rdc_jax.data.open import open_source
 from rdc_jax.data.pixels import PixelCache, pixel_cache
 from rdc_jax.data.transforms import resize_size
 from rdc_jax.pretrain.options import Options

@@ -30,9 +30,10 @@ def image_batches(
         batch_size=batch_size,
         seed=seed,
         shard_index=jax.process_index(),
+        start=start,
         shard_count=jax.process_count(),
     )
-    for batch in batches.seek(start):
+    for batch in batches:
         yield Batch(batch["image"], batch["label"], batch["aspect"])
 
 
@@ -50,7 +51,7 @@ def task_batches(
     Yields:
       This process's rows of each step's task; labels are the task's own.
     """
-    for batch in episode_batches(pixels, spec, seed=seed).seek(start):
+    for batch in episode_batches(pixels, spec, seed=seed, start=start):
         image, label, aspect = (
             _local_rows(batch[name]) for name in ("image", "label", "aspect")
         )

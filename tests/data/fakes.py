@@ -1,55 +1,37 @@
 """Small sources that live in memory, for tests of what is built on sources."""
 
-import hashlib
-
 import numpy as np
+from PIL import Image
 
+from rdc_jax.data.decode import UnreadableImage
+from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.pixels import PixelCache
-from rdc_jax.data.source import UnreadableImage
 
 
-class FakeSource:
+class FakeSource(ImageSet):
     """Random images of random sizes; those in ``broken`` cannot be read."""
 
     def __init__(self, length=50, classes=5, *, name="fake", seed=0, broken=()):
         rng = np.random.default_rng(seed)
-        self.name, self.split = name, "test"
-        self.class_names = tuple(f"class {i}" for i in range(classes))
-        self.labels = (np.arange(length) % classes).astype(np.int32)
-        self.sizes = rng.integers(8, 24, (length, 2))
-        self.seed, self.broken = seed, frozenset(broken)
-        self.decoded = []
+        sizes = rng.integers(8, 24, (length, 2))
+        labels = (np.arange(length) % classes).astype(np.int32)
+        super().__init__(
+            name=name,
+            split="test",
+            ids=[f"fake/{i}.jpg" for i in range(length)],
+            labels=labels,
+            class_names=tuple(f"class {i}" for i in range(classes)),
+            read=self._read,
+            identity=f"{seed} {sizes.tolist()} {labels.tolist()}",
+        )
+        vars(self).update(sizes=sizes, seed=seed, broken=frozenset(broken), decoded=[])
 
-    def __len__(self):
-        return len(self.labels)
-
-    def image(self, i):
+    def _read(self, i):
         self.decoded.append(i)
         if i in self.broken:
             raise UnreadableImage(self.locate(i), "truncated")
         rng = np.random.default_rng([self.seed, i])
-        return rng.integers(0, 256, (*self.sizes[i], 3), np.uint8)
-
-    def locate(self, i):
-        return f"fake/{i}.jpg"
-
-    def fingerprint(self):
-        content = f"{self.seed} {self.sizes.tolist()} {self.labels.tolist()}"
-        return hashlib.sha256(content.encode()).hexdigest()
-
-
-class BatchedSource(FakeSource):
-    """A source that makes many images at a time, all of one size."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.sizes[:] = 16
-
-    def images(self, indices):
-        return np.stack([super(BatchedSource, self).image(int(i)) for i in indices])
-
-    def image(self, i):
-        raise AssertionError("images() is there to be used")
+        return Image.fromarray(rng.integers(0, 256, (*self.sizes[i], 3), np.uint8))
 
 
 def fake_pixels(length=50, classes=5, *, size=8, fingerprint="ab12"):

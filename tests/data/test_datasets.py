@@ -10,8 +10,8 @@ from data.pictures import make_empty_files
 
 from rdc_jax.data.datasets import DATASETS, likely
 from rdc_jax.data.folder import open_folder
-from rdc_jax.data.opening import open_source
-from rdc_jax.data.protocol import select
+from rdc_jax.data.open import open_source
+from rdc_jax.data.paper_splits import take_split
 from rdc_jax.runtime.errors import UserError
 
 _SIZES = {  # classes in train, val and test; no train means a target domain
@@ -46,7 +46,6 @@ def test_split_sizes(name):
 @pytest.mark.parametrize("dataset", DATASETS.values(), ids=list(DATASETS))
 def test_what_is_known_is_consistent(dataset):
     assert dataset.origin.startswith("http")
-    assert dataset.licence
     assert dataset.layout
     if dataset.pattern:
         re.compile(dataset.pattern)
@@ -74,7 +73,7 @@ def test_a_complete_folder_is_split_by_sorted_position(tmp_path):
         np.testing.assert_array_equal(
             source.labels, np.repeat(np.arange(len(source.class_names)), 2)
         )
-        classes = [path.split("/")[0] for path in source.paths]
+        classes = [path.split("/")[0] for path in source.ids]
         assert classes == [source.class_names[label] for label in source.labels]
 
 
@@ -138,9 +137,9 @@ def test_places_keeps_the_first_files_of_a_class(tmp_path):
     assert DATASETS["places"].first == 200
     places = dataclasses.replace(DATASETS["places"], first=3, per_class=3)
     make_empty_files(tmp_path, _names(91), images=5)
-    source = select(places, open_folder(tmp_path, name="places"), "test")
+    source = take_split(places, open_folder(tmp_path, name="places"), "test")
     assert len(source) == 91 * 3
-    assert {path[-9:] for path in source.paths} == {f"{n:05}.jpg" for n in range(3)}
+    assert {path[-9:] for path in source.ids} == {f"{n:05}.jpg" for n in range(3)}
     assert not [note for note in source.notes if note.problem]
 
 

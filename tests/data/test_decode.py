@@ -9,8 +9,7 @@ import pytest
 from data.pictures import encode, pixels
 from PIL import Image, ImageFile
 
-from rdc_jax.data.decode import decode_image, read_image
-from rdc_jax.data.source import UnreadableImage
+from rdc_jax.data.decode import UnreadableImage, decode_image, read_image
 
 
 def _decode(data):

@@ -1,6 +1,7 @@
 """Episodes: what they contain, and that only their number decides it."""
 
 import dataclasses
+import hashlib
 import logging
 import time
 
@@ -104,6 +105,25 @@ def test_episodes_never_change_between_versions():
     ]
     tasks = _sample(np.array([7]), query=3, shot=1, way=2, dirichlet=1.0)
     assert tasks.indices.tolist() == [[39, 117, 129, 38, 123, 121, 29, 50]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "digest"),
+    [
+        (EpisodeSpec(), "211e8421fc33a7f0"),
+        (EpisodeSpec(shot=5), "2a17be4269674c01"),
+        (EpisodeSpec(way=7, shot=3, query=9), "3ef9b3326d27d0e6"),
+        (EpisodeSpec(way=3, shot=2, query=4, dirichlet=2), "029f33dd48c0f81b"),
+        (EpisodeSpec(dirichlet=0.5), "a5ac8d0a5dc9ea54"),
+    ],
+)
+def test_many_episodes_never_change_between_versions(spec, digest):
+    labels = np.repeat(np.arange(12), np.arange(20, 44, 2))
+    labels = np.random.default_rng(0).permutation(labels)
+    numbers = np.r_[0:300, 5000:5010, 17]
+    tasks = sample_episodes(labels, spec, seed=0, dataset="cub", episodes=numbers)
+    content = b"".join(part.tobytes() for part in tasks)
+    assert hashlib.sha256(content).hexdigest()[:16] == digest
 
 
 def test_classes_and_images_are_drawn_uniformly():

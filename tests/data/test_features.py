@@ -98,7 +98,9 @@ def test_half_precision_features_are_kept_as_float32(tmp_path):
 
 
 def test_batches_can_be_spread_over_devices(tmp_path):
-    mesh = jax.make_mesh((8,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = jax.make_mesh(
+        (jax.device_count(),), ("b",), axis_types=(jax.sharding.AxisType.Auto,)
+    )
     sharding = jax.sharding.NamedSharding(mesh, jax.P("b"))
     pixels = fake_pixels(50)
     feat_nd = _features(pixels, Network(), tmp_path, sharding=sharding)

@@ -15,7 +15,7 @@ def _notes(source):
 
 def test_order_is_sorted_whatever_the_file_system_says(tmp_path, monkeypatch):
     make_folder(tmp_path, ["b", "a", "c"], images=4)
-    first = open_folder(tmp_path, name="x").paths
+    first = open_folder(tmp_path, name="x").ids
     scandir = os.scandir
 
     class Reversed:
@@ -30,7 +30,7 @@ def test_order_is_sorted_whatever_the_file_system_says(tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr(os, "scandir", Reversed)
-    assert open_folder(tmp_path, name="x").paths == first
+    assert open_folder(tmp_path, name="x").ids == first
     assert list(first) == sorted(first)
 
 
@@ -61,7 +61,7 @@ def test_extensions_are_matched_in_any_case(tmp_path):
     for number, name in enumerate(["a.JPG", "b.jpeg", "c.Png", "d.txt", "e"]):
         write(tmp_path / "ant" / name, seed=number)
     source = open_folder(tmp_path, name="x")
-    assert [os.path.basename(path) for path in source.paths] == [
+    assert [os.path.basename(path) for path in source.ids] == [
         "a.JPG",
         "b.jpeg",
         "c.Png",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rdc_jax.data.datasets import DATASETS
-from rdc_jax.data.opening import open_source
+from rdc_jax.data.open import open_source
 from rdc_jax.data.verify import verify
 
 _FOLDERS = {  # name, split: classes, images, pixels a side

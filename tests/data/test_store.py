@@ -224,7 +224,7 @@ def test_an_intact_array_needs_no_write_access(folder):
 
 def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UserError, match=r"cannot write the cache .*name\.npy: .*; ma"):
+    with pytest.raises(UserError, match=r"cannot write .*name\.npy: .*; make room"):
         _open(tmp_path / "file" / "cache", Builder())
 
 
@@ -236,7 +236,8 @@ def test_a_full_disk_is_one_clear_line_and_leaves_nothing(tmp_path, monkeypatch)
             return super().write(data[:200])  # short writes, as the system may
 
     monkeypatch.setattr(
-        "pathlib.Path.open", lambda path, mode, buffering=-1: FullDisk(path, mode[:2])
+        "pathlib.Path.open",
+        lambda path, mode: io.BufferedWriter(FullDisk(path, mode), buffer_size=100),
     )
     with pytest.raises(UserError, match="No space left on device") as caught:
         _open(tmp_path, Builder())

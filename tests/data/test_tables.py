@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from data.pictures import pixels, write
 
-from rdc_jax.data.opening import find_source, open_source
+from rdc_jax.data.open import find_source, open_source
 from rdc_jax.data.tables import LESIONS
 from rdc_jax.runtime.errors import UserError
 

@@ -16,9 +16,8 @@ from PIL import Image
 from rdc_jax.data import __main__ as program
 from rdc_jax.data.datasets import DATASETS
 from rdc_jax.data.folder import open_folder
-from rdc_jax.data.opening import open_source
-from rdc_jax.data.report import render
-from rdc_jax.data.verify import verify
+from rdc_jax.data.open import open_source
+from rdc_jax.data.verify import render, verify
 
 _NAMES = ["ant", "bee", "cat", "größe 中文", "with  spaces"]
 

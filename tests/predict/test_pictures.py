@@ -7,7 +7,7 @@ import pytest
 from data import pictures as drawn
 from PIL import Image
 
-from rdc_jax.data.source import UnreadableImage
+from rdc_jax.data.decode import UnreadableImage
 from rdc_jax.predict.pictures import (
     Picture,
     find_queries,

@@ -5,6 +5,7 @@ a lock are in tests/training/test_program, tests/training/test_workdir,
 tests/evaluation/test_program and tests/data/test_store.
 """
 
+import dataclasses
 import itertools
 import resource
 import shutil
@@ -75,18 +76,17 @@ def folder(tmp_path):
 def _decode_while(folder, cache_dir, change):
     """Decode a folder in which something happens after the first image was read."""
     source = open_source(str(folder))
-    picture, seen = type(source).picture, []
+    seen = []
 
-    def picture_and_change(self, i):
-        found = picture(self, i)
+    def read_and_change(i):
+        picture = source.read(i)
         if not seen:
             seen.append(i)
             change()
-        return found
+        return picture
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(source), "picture", picture_and_change)
-        return pixel_cache(source, 16, cache_dir)
+    changing = dataclasses.replace(source, read=read_and_change)
+    return pixel_cache(changing, 16, cache_dir)
 
 
 def test_a_folder_that_changes_while_it_is_read_is_told(folder, tmp_path):

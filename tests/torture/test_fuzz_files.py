@@ -20,7 +20,7 @@ from torture.kinds import KINDS
 from configs import eval as eval_config
 from configs import pretrain as pretrain_config
 from rdc_jax.data.filelist import open_filelist
-from rdc_jax.data.opening import open_source
+from rdc_jax.data.open import open_source
 from rdc_jax.evaluation.ledger import Ledger
 from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import find_variant

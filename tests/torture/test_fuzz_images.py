@@ -9,9 +9,8 @@ from data.pictures import encode, pixels
 from hypothesis import strategies as st
 from torture.fuzz import edited, fuzz
 
-from rdc_jax.data.decode import decode_image
-from rdc_jax.data.opening import open_source
-from rdc_jax.data.source import UnreadableImage
+from rdc_jax.data.decode import UnreadableImage, decode_image
+from rdc_jax.data.open import open_source
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 

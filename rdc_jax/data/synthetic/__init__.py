@@ -4,6 +4,5 @@ It needs no download. Image ``i`` of a class is a function of the seed, the doma
 class and ``i``, whatever else is rendered and in whatever order.
 """
 
-from rdc_jax.data.synthetic.render import DOMAINS as DOMAINS
-from rdc_jax.data.synthetic.source import SyntheticSource as SyntheticSource
-from rdc_jax.data.synthetic.source import open_synthetic as open_synthetic
+from rdc_jax.data.synthetic.images import DOMAINS as DOMAINS
+from rdc_jax.data.synthetic.images import open_synthetic as open_synthetic

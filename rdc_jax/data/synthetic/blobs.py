@@ -5,7 +5,7 @@ round or rods, and how they take the stain. Their places, number, directions, th
 stain's colour and strength, focus and illumination vary from image to image.
 """
 
-from functools import partial
+from collections.abc import Callable
 from itertools import product
 
 import jax
@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from rdc_jax.data.synthetic.canvas import (
+    Domain,
     Field,
     Picture,
     Value,
@@ -26,8 +27,7 @@ from rdc_jax.data.synthetic.canvas import (
     noise,
     turn,
 )
-from rdc_jax.data.synthetic.domain import Domain, all_in_test
-from rdc_jax.data.synthetic.draws import Seed, fork, uniform, uniforms
+from rdc_jax.data.synthetic.hash_rng import Seed, fork, uniform, uniforms
 
 SIZES = ("small", "large")
 FORMS = ("round", "rod-like")
@@ -35,33 +35,29 @@ STAINS = ("solid", "ringed", "nucleated", "grainy")
 LATTICE = 4  # cells along an edge, where all are present and of the smaller kind
 
 
-def _solid(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return cover(radius - 0.8, edge)
-
-
-def _ringed(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return cover(jnp.abs(radius - 0.75) - 0.12, edge) + 0.12 * cover(radius - 0.8, edge)
-
-
-def _nucleated(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return 0.35 * cover(radius - 0.95, edge) + 0.65 * cover(radius - 0.38, edge)
-
-
-def _grainy(radius: Field, fuzz: Field, edge: Value) -> Field:
-    return cover(radius - 0.85, edge) * jnp.clip(0.45 + 0.45 * fuzz, 0.0, 1.0)
+Stain = Callable[[Field, Field, Value], Field]
+_DOSES: tuple[Stain, ...] = (  # from the radius, noise and the width of an edge
+    lambda r, _, edge: cover(r - 0.8, edge),
+    lambda r, _, edge: (
+        cover(jnp.abs(r - 0.75) - 0.12, edge) + 0.12 * cover(r - 0.8, edge)
+    ),
+    lambda r, _, edge: 0.35 * cover(r - 0.95, edge) + 0.65 * cover(r - 0.38, edge),
+    lambda r, fuzz, edge: (
+        cover(r - 0.85, edge) * jnp.clip(0.45 + 0.45 * fuzz, 0.0, 1.0)
+    ),
+)
 
 
 def paint(seed: Seed, label: Int[Array, ""], size: int) -> Picture:
     """Paint one field of view with cells of kind ``label``."""
     field, grains, slide, camera = fork(seed, 4)
-    stains = (_solid, _ringed, _nucleated, _grainy)
-    forms = len(FORMS) * len(stains)
-    large, rods = label // forms, label // len(stains) % len(FORMS)
-    stain = label % len(stains)
+    forms = len(FORMS) * len(STAINS)
+    large, rods = label // forms, label // len(STAINS) % len(FORMS)
+    stain = label % len(STAINS)
     radius, tone, zoom = _cells(field, large, rods, size)
     edge = 3.5 * zoom * LATTICE / size
     fuzz = noise(grains, size, 32)
-    dose = jax.lax.switch(stain, stains, radius, fuzz, edge)
+    dose = jax.lax.switch(stain, _DOSES, radius, fuzz, edge)
     return expose(camera, _slide(slide, stain, dose * tone), grain=0.02)
 
 
@@ -85,7 +81,14 @@ def _cells(
     jitter_x, jitter_y, spin, bulk, absent, dark = (
         uniform(places, column, row, np.int32(i)) for i in range(6)
     )
-    away = jax.vmap(partial(_cell, x, y, jnp.where(rods > 0, 1.55, 1.07)))(
+    slim = jnp.where(rods > 0, 1.55, 1.07)
+
+    def cell(at_x: Value, at_y: Value, angle: Value, radius: Value) -> Field:
+        """Distance from the centre of one elongated cell, in its radii."""
+        along, across = turn(x - at_x, y - at_y, angle)
+        return length(along / slim, across * slim) / radius
+
+    away = jax.vmap(cell)(
         column + 0.5 + 0.45 * (jitter_x - 0.5) + view.at_x,
         row + 0.5 + 0.45 * (jitter_y - 0.5) + view.at_y,
         view.lie + view.disorder * (spin - 0.5),
@@ -94,20 +97,6 @@ def _cells(
     nearest = away.min(axis=0)
     tones = jnp.where(away == nearest, (0.7 + 0.3 * dark)[:, None, None], 0.0)
     return nearest, tones.max(axis=0), zoom
-
-
-def _cell(
-    x: Field,
-    y: Field,
-    slim: Value,
-    at_x: Value,
-    at_y: Value,
-    angle: Value,
-    radius: Value,
-) -> Field:
-    """Distance from the centre of one elongated cell, in its radii."""
-    along, across = turn(x - at_x, y - at_y, angle)
-    return length(along / slim, across * slim) / radius
 
 
 def _slide(seed: Seed, stain: Int[Array, ""], dose: Field) -> Picture:
@@ -134,6 +123,4 @@ def _slide(seed: Seed, stain: Int[Array, ""], dose: Field) -> Picture:
 
 
 KINDS = tuple(" ".join(traits) for traits in product(SIZES, FORMS, STAINS))
-BLOBS = Domain(
-    name="blobs", class_names=KINDS, splits=all_in_test(len(KINDS)), paint=paint
-)
+BLOBS = Domain(KINDS, paint)

@@ -5,17 +5,42 @@ fields ``[h, w]`` and colours ``[h, w, 3]``; nothing depends on the resolution b
 sharpness of edges. Shapes are signed distances: negative inside.
 """
 
+import dataclasses
+import sys
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from rdc_jax.data.synthetic.draws import Seed, bells, fork, uniform, uniforms
+from rdc_jax.data.synthetic.hash_rng import Seed, bells, fork, uniform, uniforms
 
 Field = Float[Array, "h w"]
 Picture = Float[Array, "h w 3"]
 Colour = Float[Array, "3"]
 Value = float | Float[Array, ""]
 Point = tuple[Value, Value]
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """A set of classes and the function that paints one image of one of them.
+
+    Attributes:
+      class_names: Name of every class; its index is what ``paint`` takes.
+      paint: ``paint(seed, label, size)`` gives colours in 0..1 before clipping.
+      splits: The class indices of each split; a target domain has none.
+    """
+
+    class_names: tuple[str, ...]
+    paint: Callable[[Seed, Int[Array, ""], int], Picture]
+    splits: dict[str, tuple[int, ...]] | None = None
+
+    @property
+    def about(self) -> str:
+        """The first sentence of the file that paints it."""
+        text = sys.modules[self.paint.__module__].__doc__ or ""
+        return text.splitlines()[0].rstrip(".")
 
 
 def grid(size: int) -> tuple[Field, Field]:

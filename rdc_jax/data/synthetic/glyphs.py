@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from rdc_jax.data.synthetic.canvas import (
+    Domain,
     Field,
     Picture,
     cover,
@@ -21,8 +22,7 @@ from rdc_jax.data.synthetic.canvas import (
     segment,
     turn,
 )
-from rdc_jax.data.synthetic.domain import Domain, all_in_test
-from rdc_jax.data.synthetic.draws import Seed, bells, fork, uniform, uniforms
+from rdc_jax.data.synthetic.hash_rng import Seed, bells, fork, uniform, uniforms
 
 SIGNS = 16
 STROKES = 3
@@ -116,9 +116,4 @@ def _write(seed: Seed, ink: Field) -> Picture:
     return mix(sheet, pen, look.strength * cover(ink, 2.5 / size))
 
 
-GLYPHS = Domain(
-    name="glyphs",
-    class_names=tuple(f"sign {i + 1:02d}" for i in range(SIGNS)),
-    splits=all_in_test(SIGNS),
-    paint=paint,
-)
+GLYPHS = Domain(tuple(f"sign {i + 1:02d}" for i in range(SIGNS)), paint)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Int
 
 from rdc_jax.data.synthetic.canvas import (
     Colour,
+    Domain,
     Field,
     Picture,
     Value,
@@ -24,8 +25,7 @@ from rdc_jax.data.synthetic.canvas import (
     relief,
     turn,
 )
-from rdc_jax.data.synthetic.domain import Domain
-from rdc_jax.data.synthetic.draws import Seed, fork, uniforms
+from rdc_jax.data.synthetic.hash_rng import Seed, fork, uniforms
 from rdc_jax.data.synthetic.shapes import BODIES, PARTS, PATTERNS
 
 
@@ -162,9 +162,5 @@ def _splits() -> dict[str, tuple[int, ...]]:
     return {"train": tuple(sorted(rest)), **splits}
 
 
-OBJECTS = Domain(
-    name="objects",
-    class_names=tuple(f"{body} with {part}" for body in BODIES for part in PARTS),
-    splits=_splits(),
-    paint=paint,
-)
+NAMES = tuple(f"{body} with {part}" for body in BODIES for part in PARTS)
+OBJECTS = Domain(NAMES, paint, _splits())

@@ -4,6 +4,7 @@ A class is the structure of the material ("woven", "cracked"). Its direction, sc
 distortion, colours and depth vary from image to image.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from rdc_jax.data.synthetic.canvas import (
+    Domain,
     Field,
     Picture,
     cells,
@@ -24,8 +26,7 @@ from rdc_jax.data.synthetic.canvas import (
     turn,
     wave,
 )
-from rdc_jax.data.synthetic.domain import Domain, all_in_test
-from rdc_jax.data.synthetic.draws import Seed, fork, uniforms
+from rdc_jax.data.synthetic.hash_rng import Seed, fork, uniforms
 
 
 class Cloth(NamedTuple):
@@ -42,23 +43,6 @@ class Cloth(NamedTuple):
 def _from_centre(u: Field, v: Field) -> tuple[Field, Field]:
     """Coordinates from the centre of the unit square that a point is in."""
     return u % 1.0 - 0.5, v % 1.0 - 0.5
-
-
-def _striped(c: Cloth) -> Field:
-    return wave(c.u)
-
-
-def _zigzag(c: Cloth) -> Field:
-    return wave(c.v + 0.9 * jnp.abs(0.8 * c.u % 1.0 - 0.5))
-
-
-def _chequered(c: Cloth) -> Field:
-    return 0.5 + 3.0 * (wave(0.5 * c.u) - 0.5) * (wave(0.5 * c.v) - 0.5)
-
-
-def _dotted(c: Cloth) -> Field:
-    du, dv = _from_centre(c.u, c.v)
-    return 1.9 - 5.0 * length(du, dv)
 
 
 def _bricks(c: Cloth) -> Field:
@@ -84,36 +68,12 @@ def _tartan(c: Cloth) -> Field:
     return 0.35 * bands + 0.25 * lines
 
 
-def _marbled(c: Cloth) -> Field:
-    return 1.0 - 2.2 * jnp.abs(wave(0.35 * c.u + 0.55 * c.fuzz) - 0.5)
-
-
-def _ringed(c: Cloth) -> Field:
-    return wave(length(0.5 * c.u, c.v) + 0.12 * c.fuzz)
-
-
-def _cracked(c: Cloth) -> Field:
-    return 0.15 + 3.5 * (c.second - c.first)
-
-
-def _pebbled(c: Cloth) -> Field:
-    return (1.0 - 1.3 * c.first) * (0.55 + 0.45 * c.tone)
-
-
 def _scaly(c: Cloth) -> Field:
     row = jnp.floor(2 * c.v)
     du, dv = (c.u + 0.5 * row) % 1.0 - 0.5, c.v - 0.5 * row
     # A scale lies over those of the next row, which show between it and its twin.
     upper = length((du + 1.0) % 1.0 - 0.5, dv + 0.5)
     return 1.15 - 1.9 * jnp.where(upper < 0.55, upper, length(du, dv))
-
-
-def _spotted(c: Cloth) -> Field:
-    return 4.0 * jnp.abs(c.first - 0.36) + 0.3 * c.tone
-
-
-def _cloudy(c: Cloth) -> Field:
-    return 0.5 + 0.3 * c.fuzz
 
 
 def _honeycomb(c: Cloth) -> Field:
@@ -127,22 +87,24 @@ def _honeycomb(c: Cloth) -> Field:
     return 5.0 * (0.5 - jnp.maximum(du, 0.5 * du + 0.5 * tall * dv))
 
 
-STRUCTURES = {
-    "striped": _striped,
-    "zigzag": _zigzag,
-    "chequered": _chequered,
-    "dotted": _dotted,
+STRUCTURES: dict[str, Callable[[Cloth], Field]] = {
+    "striped": lambda c: wave(c.u),
+    "zigzag": lambda c: wave(c.v + 0.9 * jnp.abs(0.8 * c.u % 1.0 - 0.5)),
+    "chequered": lambda c: (
+        0.5 + 3.0 * (wave(0.5 * c.u) - 0.5) * (wave(0.5 * c.v) - 0.5)
+    ),
+    "dotted": lambda c: 1.9 - 5.0 * length(*_from_centre(c.u, c.v)),
     "bricks": _bricks,
     "woven": _woven,
     "meshed": _meshed,
     "tartan": _tartan,
-    "marbled": _marbled,
-    "ringed": _ringed,
-    "cracked": _cracked,
-    "pebbled": _pebbled,
+    "marbled": lambda c: 1.0 - 2.2 * jnp.abs(wave(0.35 * c.u + 0.55 * c.fuzz) - 0.5),
+    "ringed": lambda c: wave(length(0.5 * c.u, c.v) + 0.12 * c.fuzz),
+    "cracked": lambda c: 0.15 + 3.5 * (c.second - c.first),
+    "pebbled": lambda c: (1.0 - 1.3 * c.first) * (0.55 + 0.45 * c.tone),
     "scaly": _scaly,
-    "spotted": _spotted,
-    "cloudy": _cloudy,
+    "spotted": lambda c: 4.0 * jnp.abs(c.first - 0.36) + 0.3 * c.tone,
+    "cloudy": lambda c: 0.5 + 0.3 * c.fuzz,
     "honeycomb": _honeycomb,
 }
 
@@ -199,9 +161,4 @@ def _dye(seed: Seed, label: Int[Array, ""], height: Field) -> Picture:
     return mix(dark, pale, amount) * lit[:, :, None]
 
 
-TEXTURES = Domain(
-    name="textures",
-    class_names=tuple(STRUCTURES),
-    splits=all_in_test(len(STRUCTURES)),
-    paint=paint,
-)
+TEXTURES = Domain(tuple(STRUCTURES), paint)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Int
 
 from rdc_jax.data.synthetic.canvas import (
     Colour,
+    Domain,
     Field,
     Picture,
     Value,
@@ -26,8 +27,7 @@ from rdc_jax.data.synthetic.canvas import (
     turn,
     wave,
 )
-from rdc_jax.data.synthetic.domain import Domain, all_in_test
-from rdc_jax.data.synthetic.draws import Seed, fork, uniform, uniforms
+from rdc_jax.data.synthetic.hash_rng import Seed, fork, uniform, uniforms
 
 
 class Land(NamedTuple):
@@ -59,6 +59,17 @@ def _rough(land: Land, colour: Colour, amount: float = 0.08) -> Picture:
     return colour * (1.0 + amount * land.hills)[:, :, None]
 
 
+def _mead(land: Land, near: float) -> Picture:
+    """Grass with groups of trees."""
+    return mix(_rough(land, land.grass), land.wood, cover(land.crowns - near, 0.2))
+
+
+def _flood(land: Land, picture: Picture, shore: Field, beach: float) -> Picture:
+    """Water where ``shore`` is negative, with a beach around it."""
+    picture = mix(picture, land.soil, cover(shore - beach, 0.1))
+    return mix(picture, _rough(land, land.water, 0.03), cover(shore, land.sharp))
+
+
 def _fields(land: Land) -> Picture:
     column = jnp.floor(0.9 * land.u)
     du, dv = 0.9 * land.u - column - 0.5, 1.4 * land.v + 0.37 * column
@@ -83,16 +94,12 @@ def _forest(land: Land) -> Picture:
 
 def _river(land: Land) -> Picture:
     bank = jnp.abs(land.v + 0.5 * jnp.sin(1.6 * land.u) + 0.15 * land.hills) - 0.3
-    picture = mix(_rough(land, land.grass), land.wood, cover(land.crowns - 0.25, 0.2))
-    picture = mix(picture, land.soil, cover(bank - 0.09, 0.1))
-    return mix(picture, _rough(land, land.water, 0.03), cover(bank, land.sharp))
+    return _flood(land, _mead(land, 0.25), bank, 0.09)
 
 
 def _lake(land: Land) -> Picture:
     shore = length(land.u, 1.3 * land.v) - 1.05 + 0.3 * land.hills
-    picture = mix(_rough(land, land.grass), land.wood, cover(land.crowns - 0.3, 0.2))
-    picture = mix(picture, land.soil, cover(shore - 0.08, 0.1))
-    return mix(picture, _rough(land, land.water, 0.03), cover(shore, land.sharp))
+    return _flood(land, _mead(land, 0.3), shore, 0.08)
 
 
 def _coast(land: Land) -> Picture:
@@ -119,8 +126,7 @@ def _suburb(land: Land) -> Picture:
     du, dv, tone = _square(land, 1.8)
     house = jnp.maximum(jnp.abs(du - 0.3 * tone + 0.15), jnp.abs(dv)) - 0.16
     lane = jnp.abs((0.9 * land.v) % 1.0 - 0.5) - 0.06
-    garden = mix(_rough(land, land.grass), land.wood, cover(land.crowns - 0.28, 0.2))
-    picture = mix(garden, land.road * 1.2, cover(lane, land.sharp))
+    picture = mix(_mead(land, 0.28), land.road * 1.2, cover(lane, land.sharp))
     return mix(picture, land.roof * 1.1, cover(house, 2 * land.sharp))
 
 
@@ -236,9 +242,4 @@ def _survey(seed: Seed, size: int) -> Land:
     )
 
 
-TILES = Domain(
-    name="tiles",
-    class_names=tuple(FORMS),
-    splits=all_in_test(len(FORMS)),
-    paint=paint,
-)
+TILES = Domain(tuple(FORMS), paint)

@@ -97,11 +97,10 @@ def proportional_counts(
     array([[5, 3]])
     """
     weight_ec = _scaled(weight_ec)
-    counts = np.minimum(_safe_start(weight_ec, total), room_ec)
-    while (rows := np.flatnonzero(counts.sum(axis=1) < total)).size:
-        had = counts[rows]
-        claim = np.where(had < room_ec[rows], weight_ec[rows] / (had + 0.5), -1.0)
-        counts[rows, claim.argmax(axis=1)] += 1
+    counts = np.zeros(weight_ec.shape, np.int64)
+    for _ in range(total):
+        claim_ec = np.where(counts < room_ec, weight_ec / (counts + 0.5), -1.0)
+        counts[np.arange(len(counts)), claim_ec.argmax(axis=1)] += 1
     return counts
 
 
@@ -115,18 +114,3 @@ def _scaled(weight_ec: Float64[np.ndarray, "e c"]) -> Float64[np.ndarray, "e c"]
     scaled_ec = np.ldexp(weight_ec, -np.frexp(largest_e1)[1])
     scaled_ec = np.where(scaled_ec < np.finfo(np.float64).tiny, 0.0, scaled_ec)
     return np.where(largest_e1 > 0, scaled_ec, 1.0)
-
-
-def _safe_start(
-    weight_ec: Float64[np.ndarray, "e c"], total: int
-) -> Int64[np.ndarray, "e c"]:
-    """Units that every class is sure to get, so that few are left to give singly.
-
-    With ``x`` the shares of ``total - c / 2`` units, rounding gives away ``total`` at
-    most, and those are the units that come first. One less in each class is beyond
-    the reach of rounding errors.
-    """
-    sum_e1 = weight_ec.sum(axis=1, keepdims=True)
-    share_ec = weight_ec / sum_e1
-    spread = max(total - weight_ec.shape[1] / 2, 0)
-    return np.maximum(np.floor(share_ec * spread - 0.5), 0).astype(np.int64)

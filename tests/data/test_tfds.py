@@ -10,9 +10,10 @@ import tensorflow_datasets as tfds
 from data.pictures import encode, pixels
 from data.tiny_tfds import prepare, standard_features
 
-from rdc_jax.data.opening import open_source
-from rdc_jax.data.source import Source, UnreadableImage
-from rdc_jax.data.tfds_source import open_tfds
+from rdc_jax.data.decode import UnreadableImage
+from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.open import open_source
+from rdc_jax.data.tfds import open_tfds
 from rdc_jax.runtime.errors import UserError
 
 
@@ -41,7 +42,7 @@ def insects(tmp_path_factory):
 
 def test_records_are_read_without_tensorflow(insects):
     source = open_source("tfds:insects", insects, split="train")
-    assert isinstance(source, Source)
+    assert isinstance(source, ImageSet)
     assert "tensorflow" not in sys.modules
     assert source.class_names == ("ant", "moth", "wasp")
     np.testing.assert_array_equal(source.labels, [0, 0, 1, 2, 2])

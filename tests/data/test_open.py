@@ -9,7 +9,9 @@ import pytest
 from data.pictures import make_empty_files, make_folder
 
 import rdc_jax.data
-from rdc_jax.data.opening import find_source, open_source
+from rdc_jax.data.datasets import DATASETS
+from rdc_jax.data.names import MissingSplit
+from rdc_jax.data.open import find_source, open_source
 from rdc_jax.data.synthetic import DOMAINS
 from rdc_jax.runtime.errors import UserError
 
@@ -117,6 +119,26 @@ def test_what_does_not_exist_is_explained_in_one_line(tmp_path, spec, message):
     with pytest.raises(UserError, match=message) as caught:
         open_source(spec, tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_is_known_and_here_is_meant_once(tmp_path):
+    make_folder(tmp_path / "EuroSAT", ["Forest"])
+    make_folder(tmp_path / "isic", ["mel"])
+    for spec, meant in {"eurosta": "eurosat", "isci": "isic"}.items():
+        with pytest.raises(UserError, match=rf"did you mean {meant}\?"):
+            open_source(spec, tmp_path)
+
+
+def test_a_missing_split_can_be_told_from_a_missing_data_set(tmp_path):
+    make_folder(tmp_path / "photos", ["ant"])
+    make_folder(tmp_path / "split" / "train", ["ant"])
+    make_folder(tmp_path / "eurosat", DATASETS["eurosat"].per_class)
+    for spec in ("photos", "split", "eurosat", "synthetic:glyphs"):
+        with pytest.raises(MissingSplit, match="val"):
+            open_source(spec, tmp_path, "val")
+    with pytest.raises(UserError) as caught:
+        open_source("gone", tmp_path, "val")
+    assert not isinstance(caught.value, MissingSplit)
 
 
 def test_a_wrong_data_dir_or_split_is_named(tmp_path):

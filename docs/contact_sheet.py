@@ -1,10 +1,14 @@
-"""A contact sheet: some classes of every domain, some images of each class."""
+"""Draw the contact sheet of the built-in images: python docs/contact_sheet.py.
+
+It shows some classes of every domain, and some images of each class.
+"""
+
+import pathlib
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from rdc_jax.data.synthetic.render import DOMAINS
-from rdc_jax.data.synthetic.source import open_synthetic
+from rdc_jax.data.synthetic import DOMAINS, open_synthetic
 
 _GAP = 2
 _TITLE = 26
@@ -50,3 +54,9 @@ def _panel(name: str, size: int, rows: int, columns: int, seed: int) -> Image.Im
             image = source.image(int(label) * columns + column)
             panel.paste(Image.fromarray(image), (left + column * step, top))
     return panel
+
+
+if __name__ == "__main__":
+    # 256 colours: a third of the file, and hardly to be told apart.
+    sheet = contact_sheet().quantize(256)
+    sheet.save(pathlib.Path(__file__).parent / "images/synthetic.png", optimize=True)

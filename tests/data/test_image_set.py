@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from data.pictures import make_folder, pixels, write
 
-from rdc_jax.data.files import from_classes
+from rdc_jax.data.decode import UnreadableImage
 from rdc_jax.data.folder import open_folder
-from rdc_jax.data.source import Source, UnreadableImage
+from rdc_jax.data.image_set import ImageSet, from_classes
 from rdc_jax.runtime.errors import UserError
 
 
@@ -25,7 +25,7 @@ def _fingerprint(root):
 
 def test_a_file_source_is_a_source(root):
     source = open_folder(root, name="set")
-    assert isinstance(source, Source)
+    assert isinstance(source, ImageSet)
     assert len(source) == 9
     assert source.class_names == ("ant", "bee", "cat")
     np.testing.assert_array_equal(source.labels, np.repeat([0, 1, 2], 3))
@@ -112,7 +112,7 @@ def test_order_does_not_depend_on_the_input_order(tmp_path):
     rows = [(f"{c}/{i}.jpg", c) for c in "bca" for i in (10, 9, 1)]
     forward = from_classes("x", "all", tmp_path, rows)
     backward = from_classes("x", "all", tmp_path, rows[::-1])
-    assert forward.paths == backward.paths
+    assert forward.ids == backward.ids
     assert forward.class_names == ("a", "b", "c")
 
 

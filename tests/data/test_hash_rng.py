@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from rdc_jax.data.synthetic.draws import bells, derive, fork, uniform, uniforms
+from rdc_jax.data.synthetic.hash_rng import bells, derive, fork, uniform, uniforms
 
 
 def test_numbers_are_uniform_and_uncorrelated() -> None:

@@ -1,39 +1,41 @@
-"""Open a source by one string: a known name, a folder, a json, TFDS or synthetic."""
+"""Open images by one string: a known name, a folder, a json, TFDS or synthetic."""
 
 import collections
-import dataclasses
 import difflib
 import functools
 import logging
 import os
 import pathlib
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import NamedTuple
 
 from rdc_jax.data.datasets import DATASETS, Dataset
 from rdc_jax.data.filelist import open_filelist
-from rdc_jax.data.files import FileSource
 from rdc_jax.data.folder import class_folders, open_folder, split_folders
-from rdc_jax.data.protocol import select
-from rdc_jax.data.source import SPLITS, Source, canonical_split, printable, split_names
+from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.names import (
+    SPLITS,
+    MissingSplit,
+    canonical_split,
+    printable,
+    split_names,
+)
+from rdc_jax.data.paper_splits import take_split
+from rdc_jax.data.synthetic import DOMAINS, open_synthetic
 from rdc_jax.data.tables import find_tables, open_table
-from rdc_jax.data.tfds_source import TfdsSource, open_tfds
+from rdc_jax.data.tfds import open_tfds
 from rdc_jax.runtime.errors import UserError
 
 _LOG = logging.getLogger(__name__)
-_TOLD = 5  # lines of one kind
+_LINES = 5  # of one kind of note
 _SPECS = (
     "a known name or a folder under data_dir, a path to a folder, a .json file list, "
     "tfds:<name> or synthetic:<name>"
 )
 
 
-SourceT_co = TypeVar("SourceT_co", bound=Source, covariant=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class Opener(Generic[SourceT_co]):
-    """A data set that was found, before any of its splits is opened.
+class DatasetHandle(NamedTuple):
+    """A data set that is there, before any of its splits is opened.
 
     Attributes:
       name: The data set's name.
@@ -44,13 +46,13 @@ class Opener(Generic[SourceT_co]):
 
     name: str
     parts: tuple[str, ...]
-    open: Callable[[str], SourceT_co]
+    open: Callable[[str], ImageSet]
     dataset: Dataset | None = None
 
 
 def open_source(
     spec: str, data_dir: str | os.PathLike[str] | None = None, split: str = "test"
-) -> Source:
+) -> ImageSet:
     """Open labelled images.
 
     Args:
@@ -68,39 +70,46 @@ def open_source(
         splits gives all its classes for ``train`` and ``test``.
 
     Returns:
-      The source. What was noticed on the way is logged, and kept in its ``notes``.
+      The images. What was noticed on the way is logged, and kept in their ``notes``.
 
     Raises:
-      UserError: There is no such data set or split, or it is malformed.
+      MissingSplit: The data set is there, and has no such split.
+      UserError: There is no such data set, or it is malformed.
     """
-    source = find_source(spec, data_dir).open(canonical_split(split))
-    _tell(source)
-    return source
+    images = find_source(spec, data_dir).open(canonical_split(split))
+    _log_notes(images)
+    return images
 
 
 def find_source(
     spec: str, data_dir: str | os.PathLike[str] | None = None
-) -> Opener[Source]:
+) -> DatasetHandle:
     """Find a data set and its splits; see ``open_source`` for the arguments."""
     kind, _, rest = spec.partition(":")
     if not spec or (kind in ("tfds", "synthetic") and not rest):
         raise UserError(f"data set {spec!r} has no name; give {_SPECS}")
     if kind == "synthetic":
-        return _synthetic(rest)
+        return _whole(rest, functools.partial(open_synthetic, rest))
     if kind == "tfds":
         return _tfds(rest, data_dir)
     base = _existing(data_dir)
     if spec.endswith(".json"):
-        return _filelist(spec, base)
+        path = pathlib.Path(spec).expanduser()
+        path = path if path.exists() else base / spec
+        opened = functools.partial(open_filelist, path, data_dir=base)
+        return _whole(path.stem, opened)
     if os.sep in spec or spec.startswith(("~", ".")):
         path = pathlib.Path(spec).expanduser()
         path = path if path.is_dir() or not data_dir else base / spec
         if path.is_dir():
             return _folder(path, path.resolve().name)
         raise UserError(f"there is no folder {printable(str(path))}")
-    folder = _under(base, spec)
-    if folder is None:
+    names = class_folders(base)
+    # The case of letters may differ, as in miniImageNet.
+    same = [name for name in names if name.lower() == spec.lower()]
+    if not same:
         raise UserError(_unknown(spec, base))
+    folder = base / (spec if spec in same else same[0])
     if dataset := DATASETS.get(spec.lower()):
         return _known(dataset, folder)
     return _folder(folder, spec)
@@ -118,20 +127,17 @@ def _existing(data_dir: str | os.PathLike[str] | None) -> pathlib.Path:
     return base
 
 
-def _synthetic(name: str) -> Opener[Source]:
-    from rdc_jax.data.synthetic import open_synthetic
+def _whole(name: str, opened: Callable[..., ImageSet]) -> DatasetHandle:
+    """A data set in one part, whose ``opened`` knows its splits."""
+    return DatasetHandle(name, ("all",), lambda split: opened(split=split))
 
-    return Opener(name, ("all",), lambda split: open_synthetic(name, split=split))
 
-
-def _tfds(rest: str, data_dir: str | os.PathLike[str] | None) -> Opener[TfdsSource]:
+def _tfds(rest: str, data_dir: str | os.PathLike[str] | None) -> DatasetHandle:
     name, _, tfds_split = rest.partition(":")
+    opened = functools.partial(open_tfds, data_dir=data_dir)
     dataset = DATASETS.get(name.lower())
     if dataset is None:
-        opened = functools.partial(
-            open_tfds, name, data_dir=data_dir, tfds_split=tfds_split or None
-        )
-        return Opener(name, ("all",), lambda split: opened(split=split))
+        return _whole(name, functools.partial(opened, name, tfds_split=tfds_split))
     if dataset.tfds is None:
         raise UserError(f"TFDS has no {name}; use its files: {dataset.layout}")
     if tfds_split:
@@ -139,53 +145,40 @@ def _tfds(rest: str, data_dir: str | os.PathLike[str] | None) -> Opener[TfdsSour
             f"tfds:{name} has its splits by the paper's protocol; for TFDS's own, use "
             f"tfds:{dataset.tfds}:{tfds_split}"
         )
-    opened = functools.partial(
-        open_tfds,
+    everything = functools.partial(
+        opened,
         dataset.tfds,
-        data_dir=data_dir,
         tfds_split=dataset.tfds_split,
         split="all",
         name=dataset.name,
         keep=dataset.tfds_keep,
     )
-    return Opener(
-        dataset.name,
-        ("all",),
-        lambda split: select(dataset, opened(), split),
-        dataset,
+    handle = _whole(
+        dataset.name, lambda split: take_split(dataset.in_tfds(), everything(), split)
     )
+    return handle._replace(dataset=dataset)
 
 
-def _filelist(spec: str, base: pathlib.Path) -> Opener[FileSource]:
-    path = pathlib.Path(spec).expanduser()
-    path = path if path.exists() else base / spec
-    return Opener(
-        path.stem,
-        ("all",),
-        lambda split: open_filelist(path, data_dir=base, split=split),
-    )
-
-
-def _known(dataset: Dataset, root: pathlib.Path) -> Opener[FileSource]:
+def _known(dataset: Dataset, root: pathlib.Path) -> DatasetHandle:
     """One of the paper's data sets, complete, reduced or already split."""
     splits = split_folders(root) if dataset.partition == "index" else {}
     sizes = [(len(class_folders(f)), dataset.size(s)) for s, f in splits.items()]
-    if sizes and all(found == expected for found, expected in sizes):
+    if sizes and all(count == expected for count, expected in sizes):
         # Somebody has applied the rule already.
-        return dataclasses.replace(_folder(root, dataset.name), dataset=dataset)
+        return _folder(root, dataset.name)._replace(dataset=dataset)
     if dataset.partition != "given":
         root = _container(dataset, root)
     plain = _folder(root, dataset.name)
 
-    def open_split(split: str) -> FileSource:
-        if dataset.partition == "given":
-            if "all" in plain.parts and split != "all":
-                where = printable(str(root))
-                raise UserError(f"{where} is not split; expected {dataset.layout}")
-            return select(dataset, plain.open(split), split)
-        return select(dataset, plain.open(plain.parts[0]), split)
+    def open_split(split: str) -> ImageSet:
+        if dataset.partition != "given":
+            return take_split(dataset, plain.open(plain.parts[0]), split)
+        if "all" in plain.parts and split != "all":
+            where = printable(str(root))
+            raise UserError(f"{where} is not split; expected {dataset.layout}")
+        return take_split(dataset, plain.open(split), split)
 
-    return Opener(dataset.name, plain.parts, open_split, dataset)
+    return DatasetHandle(dataset.name, plain.parts, open_split, dataset)
 
 
 def _container(dataset: Dataset, root: pathlib.Path) -> pathlib.Path:
@@ -199,40 +192,32 @@ def _container(dataset: Dataset, root: pathlib.Path) -> pathlib.Path:
     return next((folder for folder, size in sizes.items() if size), root)
 
 
-def _folder(root: pathlib.Path, name: str) -> Opener[FileSource]:
+def _folder(root: pathlib.Path, name: str) -> DatasetHandle:
     """Any folder, by the first way in which it describes its images."""
-    parts: dict[str, Callable[[], FileSource]]
+    parts: dict[str, Callable[[], ImageSet]]
     if tables := find_tables(root):
-        parts = {
-            split: functools.partial(open_table, root, table, name=name)
-            for split, table in tables.items()
-        }
+        opened = functools.partial(open_table, root, name=name)
+        parts = {s: functools.partial(opened, *t, split=s) for s, t in tables.items()}
     elif folders := split_folders(root):
-        parts = {
-            split: functools.partial(
-                open_folder, folder, name=name, split=split, confine=root
-            )
-            for split, folder in folders.items()
-        }
+        opened = functools.partial(open_folder, name=name, confine=root)
+        parts = {s: functools.partial(opened, f, split=s) for s, f in folders.items()}
     elif not class_folders(root) and (lists := _filelists(root)):
-        parts = {
-            split: functools.partial(open_filelist, path, name=name, split=split)
-            for split, path in lists.items()
-        }
+        opened = functools.partial(open_filelist, name=name)
+        parts = {s: functools.partial(opened, f, split=s) for s, f in lists.items()}
     else:
         parts = {"all": functools.partial(open_folder, root, name=name)}
 
-    def open_part(split: str) -> FileSource:
+    def open_part(split: str) -> ImageSet:
         if split in parts:
             return parts[split]()
         if "all" in parts and split != "val":  # no classes are held out
             return parts["all"]()
-        raise UserError(
+        raise MissingSplit(
             f"{name} has no {split} split in {printable(str(root))}; it has "
             f"{', '.join(parts)}"
         )
 
-    return Opener(name, tuple(parts), open_part)
+    return DatasetHandle(name, tuple(parts), open_part)
 
 
 def _filelists(root: pathlib.Path) -> dict[str, pathlib.Path]:
@@ -242,14 +227,6 @@ def _filelists(root: pathlib.Path) -> dict[str, pathlib.Path]:
         for alias in split_names(split)
         if (path := root / f"{alias}.json").is_file()
     }
-
-
-def _under(base: pathlib.Path, name: str) -> pathlib.Path | None:
-    """The folder of that name; the case of letters may differ, as in miniImageNet."""
-    names = class_folders(base)
-    folded = [n for n in names if n.lower() == name.lower()]
-    found = name if name in names else next(iter(folded), None)
-    return base / found if found else None
 
 
 def _unknown(spec: str, base: pathlib.Path) -> str:
@@ -262,23 +239,24 @@ def _unknown(spec: str, base: pathlib.Path) -> str:
             f"{dataset.name} is not in {where}; get it from {dataset.origin} and put "
             f"{dataset.layout} in {where}/{dataset.name}{other}; {holds}"
         )
-    from rdc_jax.data.synthetic import DOMAINS
-
-    known = [*DATASETS, *here, *(f"synthetic:{name}" for name in DOMAINS)]
-    close = [f"synthetic:{spec}"] if spec in DOMAINS else []
-    close = close or difflib.get_close_matches(spec, known, n=3)
+    built_in = [f"synthetic:{name}" for name in DOMAINS]
+    others = [name for name in here if name.lower() not in DATASETS]
+    known = [*DATASETS, *others, *built_in]
+    close = difflib.get_close_matches(spec, known, n=3)
+    if spec in DOMAINS:
+        close = [f"synthetic:{spec}"]
     meant = f"did you mean {' or '.join(close)}? " if close else ""
     return f"unknown data set {spec!r}: {meant}{holds}; give {_SPECS}"
 
 
-def _tell(source: Source) -> None:
+def _log_notes(images: ImageSet) -> None:
     """Log what was noticed: a few lines of each kind, not thousands."""
-    told: collections.Counter[str] = collections.Counter()
-    for note in getattr(source, "notes", ()):
-        told[note.kind] += 1
-        if told[note.kind] <= _TOLD:
-            level = logging.WARNING if note.problem else logging.INFO
-            _LOG.log(level, "%s: %s: %s", source.name, note.kind, note.text)
-    for kind, times in told.items():
-        if times > _TOLD:
-            _LOG.warning("%s: %s: %d more", source.name, kind, times - _TOLD)
+    lines: collections.Counter[str] = collections.Counter()
+    for kind, text, problem in images.notes:
+        lines[kind] += 1
+        if lines[kind] <= _LINES:
+            level = logging.WARNING if problem else logging.INFO
+            _LOG.log(level, "%s: %s: %s", images.name, kind, text)
+    for kind, times in lines.items():
+        if times > _LINES:
+            _LOG.warning("%s: %s: %d more", images.name, kind, times - _LINES)

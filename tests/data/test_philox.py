@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rdc_jax.data import draws
+from rdc_jax.data import philox
 
 _NUMBERS = st.lists(st.integers(0, 10**12), max_size=8)
 
@@ -41,17 +41,17 @@ def _seats_oracle(weights, rooms, total):
 
 @given(_NUMBERS, st.integers(0, 2**128 - 1), st.integers(1, 9))
 def test_a_row_depends_on_its_own_number_only(numbers, key, count):
-    together = draws.uniforms(key, np.array(numbers, np.int64), count)
+    together = philox.uniforms(key, np.array(numbers, np.int64), count)
     assert together.shape == (len(numbers), count)
     for row, number in zip(together, numbers, strict=True):
-        alone = draws.uniforms(key, np.array([number]), count)
+        alone = philox.uniforms(key, np.array([number]), count)
         np.testing.assert_array_equal(row, alone[0])
 
 
 def test_episodes_do_not_share_draws():
-    uniform = draws.uniforms(5, np.arange(2000), 7)
+    uniform = philox.uniforms(5, np.arange(2000), 7)
     assert np.unique(uniform).size == uniform.size
-    assert not np.isin(draws.uniforms(6, np.arange(2000), 7), uniform).any()
+    assert not np.isin(philox.uniforms(6, np.arange(2000), 7), uniform).any()
     assert uniform.min() >= 0
     assert uniform.max() < 1
     assert abs(uniform.mean() - 0.5) < 4 / np.sqrt(12 * uniform.size)
@@ -60,8 +60,8 @@ def test_episodes_do_not_share_draws():
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 12), min_size=1, max_size=6))
 def test_sparse_shuffle_equals_a_real_shuffle(key, sizes):
     m = min(sizes)
-    uniform_rm = draws.uniforms(key, np.arange(len(sizes)), m)
-    picked_rm = draws.without_replacement(uniform_rm, np.array(sizes))
+    uniform_rm = philox.uniforms(key, np.arange(len(sizes)), m)
+    picked_rm = philox.without_replacement(uniform_rm, np.array(sizes))
     for picked, uniform, size in zip(picked_rm, uniform_rm, sizes, strict=True):
         assert picked.tolist() == _shuffle_oracle(uniform, size)
 
@@ -72,9 +72,9 @@ def test_sparse_shuffle_equals_a_real_shuffle(key, sizes):
 )
 def test_rows_that_need_fewer_entries_get_the_same_first_ones(key, rows):
     needed, sizes = np.array(rows).T
-    uniform_rm = draws.uniforms(key, np.arange(len(rows)), 9)
-    whole = draws.without_replacement(uniform_rm, sizes)
-    part = draws.without_replacement(uniform_rm, sizes, needed)
+    uniform_rm = philox.uniforms(key, np.arange(len(rows)), 9)
+    whole = philox.without_replacement(uniform_rm, sizes)
+    part = philox.without_replacement(uniform_rm, sizes, needed)
     wanted = np.arange(9) < needed[:, None]
     np.testing.assert_array_equal(part, np.where(wanted, whole, 0))
 
@@ -82,15 +82,15 @@ def test_rows_that_need_fewer_entries_get_the_same_first_ones(key, rows):
 def test_the_largest_draw_stays_in_range():
     almost_one = np.full((3, 4), 1 - 2.0**-53)
     sizes = np.array([4, 1000, 2**31 - 1])
-    picked = draws.without_replacement(almost_one, sizes)
+    picked = philox.without_replacement(almost_one, sizes)
     assert (picked < sizes[:, None]).all()
     assert [len(set(row)) for row in picked.tolist()] == [4, 4, 4]
 
 
 def test_every_ordered_choice_is_equally_likely():
     rows = 60_000
-    uniform = draws.uniforms(11, np.arange(rows), 2)
-    picked = draws.without_replacement(uniform, np.full(rows, 5))
+    uniform = philox.uniforms(11, np.arange(rows), 2)
+    picked = philox.without_replacement(uniform, np.full(rows, 5))
     counts = np.bincount(picked[:, 0] * 5 + picked[:, 1], minlength=25)
     pairs = counts.reshape(5, 5)[~np.eye(5, dtype=bool)]
     chi_square = ((pairs - rows / 20) ** 2 / (rows / 20)).sum()
@@ -117,7 +117,7 @@ def _seats(draw):
 @example(([0.0, 0.0, 0.0], [40, 40, 40], 40))
 def test_counts_fill_the_total_within_the_room(seats):
     weights, rooms, total = seats
-    counts = draws.proportional_counts(
+    counts = philox.proportional_counts(
         np.array([weights]), np.array([rooms]), total=total
     )
     assert counts.sum() == total
@@ -136,11 +136,13 @@ def test_counts_fill_the_total_within_the_room(seats):
     ],
 )
 def test_only_the_ratio_of_weights_counts(weights, expected):
-    counts = draws.proportional_counts(np.array([weights]), np.full((1, 2), 9), total=8)
+    counts = philox.proportional_counts(
+        np.array([weights]), np.full((1, 2), 9), total=8
+    )
     assert counts[0].tolist() == expected
 
 
 def test_counts_round_the_shares_where_there_is_room():
     weights = np.array([[5.0, 3.0, 2.0], [1.0, 1.0, 0.0]])
-    counts = draws.proportional_counts(weights, np.full((2, 3), 99), total=20)
+    counts = philox.proportional_counts(weights, np.full((2, 3), 99), total=20)
     assert counts.tolist() == [[10, 6, 4], [10, 10, 0]]

@@ -1,0 +1,88 @@
+"""From everything a data set's folder holds to the classes that the paper uses.
+
+A data set that is split by class index may be on disk in two ways:
+
+1. complete: the classes of a split are found by their position in the sorted list;
+2. reduced to the test (novel) classes: when the folder has exactly as many classes
+   as that split, they are taken as they are, and a note says so.
+
+Any other number of classes means that something is missing, and positions in the
+sorted list would point at wrong classes: an error, not a guess.
+"""
+
+import numpy as np
+
+from rdc_jax.data.datasets import Dataset
+from rdc_jax.data.image_set import ImageSet, Note
+from rdc_jax.data.names import MissingSplit
+from rdc_jax.runtime.errors import UserError
+
+
+def take_split(dataset: Dataset, images: ImageSet, split: str) -> ImageSet:
+    """Keep what the paper uses of a data set.
+
+    Args:
+      dataset: What is known of it.
+      images: Everything that its folder holds.
+      split: ``train``, ``val`` or ``test``; ``all`` leaves no class out and accepts
+        any number of classes, for inspection.
+
+    Returns:
+      The split, with notes on whatever differs from the complete data set.
+
+    Raises:
+      UserError: The split does not exist, or the number of classes is wrong.
+    """
+    images = _limited(dataset, images)
+    notes = _differences(dataset, images)
+    count = len(images.class_names)
+    if dataset.partition == "given" or split == "all":
+        return images.take(range(count), split=images.split, notes=notes)
+    if dataset.partition == "whole" and split != "test":
+        raise MissingSplit(
+            f"{dataset.name} is a target domain with a test split only, not "
+            f"{split}; to train on it, give its folder by path"
+        )
+    if dataset.partition == "index" and count == dataset.classes:
+        return images.take(dataset.members(split), split=split, notes=notes)
+    if dataset.partition == "whole" or (count, split) == (dataset.size("test"), "test"):
+        return images.take(range(count), split=split, notes=notes)
+    raise UserError(
+        f"{dataset.name} has {count} classes here, so its {split} classes cannot be "
+        f"told apart; expected {dataset.classes} (complete) or {dataset.size('test')} "
+        "(the test classes alone, split=test): see python -m rdc_jax.data verify"
+    )
+
+
+def _limited(dataset: Dataset, images: ImageSet) -> ImageSet:
+    """Apply the limits on classes and on images a class."""
+    counts = np.bincount(images.labels, minlength=len(images.class_names))
+    classes: list[int] = list(range(len(counts)))
+    if dataset.largest and len(counts) > dataset.classes:
+        # Stable, so that ties go to the first name in the sorted list.
+        by_size = np.argsort(-counts, kind="stable")[: dataset.classes]
+        classes = np.sort(by_size).tolist()
+    if dataset.first is None and len(classes) == len(counts):
+        return images
+    return images.take(classes, split=images.split, first=dataset.first)
+
+
+def _differences(dataset: Dataset, images: ImageSet) -> tuple[Note, ...]:
+    """Compare the number of classes and images with the complete data set's."""
+    count = len(images.class_names)
+    expected = dataset.size(images.split if dataset.partition == "given" else "all")
+    if dataset.partition == "index" and count == dataset.size("test"):
+        text = (
+            f"{count} classes, as many as the test split has: all are taken as they are"
+        )
+        return (Note("selection", text, problem=False),)
+    if count != expected:
+        text = f"{count} classes, expected {expected}: partial download or other data?"
+        return (Note("count", text),)
+    total = dataset.images
+    if total is None and isinstance(dataset.per_class, int):
+        total = dataset.per_class * count
+    if total is not None and abs(len(images) - total) > dataset.tolerance * total:
+        text = f"{len(images):,} images, the complete data set has {total:,}"
+        return (Note("count", text),)
+    return ()
