@@ -1,4 +1,4 @@
-"""Figure 4: a task before and after RDC-FT, t-SNE and ranking lists in the report.
+"""Figure 4: a task before and after RDC-FT, t-SNE in the report.
 
 ``--config=configs/paper/figure4.py[:paper|:reduced]``; see docs/paper.md.
 """

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from rdc_jax.evaluation import diagnostics, purity, statistics, table, training_curves
+from rdc_jax.evaluation import (
+    diagnostics,
+    exhibits,
+    purity,
+    statistics,
+    table,
+    training_curves,
+)
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.runtime import checksums
@@ -91,6 +98,7 @@ def collect(
         "neighbours": neighbours,
         "purity": by_purity,
         "warnings": warnings + diagnostics.gain_warnings(rows, options.baseline),
+        "examples": exhibits.digest(ledger.header),  # What theirs are named by.
         "provenance": _provenance(ledger, options),
     }
 

@@ -1,5 +1,6 @@
 """Writes ``report.html`` of work directories."""
 
+import dataclasses
 import importlib.util
 import logging
 import pathlib
@@ -36,9 +37,13 @@ def write(
     if lacking := _lacking():
         raise UserError(f"the report needs {', '.join(lacking)}: {_INSTALL}")
     # Only here: these import the packages of the extra.
-    from rdc_jax.reporting import page, runs
+    from rdc_jax.reporting import examples, page, runs
 
-    found = [runs.read(pathlib.Path(workdir)) for workdir in workdirs]
+    found = []
+    for workdir in map(pathlib.Path, workdirs):
+        run = runs.read(workdir)
+        tasks = examples.read(run, workdir)
+        found.append(dataclasses.replace(run, examples=tasks))
     if out is None:
         folder = pathlib.Path(workdirs[0]) if len(found) == 1 else pathlib.Path()
         out = folder / REPORT
@@ -50,11 +55,7 @@ def write(
 
 
 def after_run(workdir: str | pathlib.Path) -> None:
-    """End a run with its report, or say how to get one.
-
-    Args:
-      workdir: Of the finished run.
-    """
+    """End a run with its report, or say how to get one."""
     if _lacking():
         _log.info(
             "for a report with figures: %s, then python -m rdc_jax.reporting %s",

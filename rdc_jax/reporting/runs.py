@@ -1,37 +1,37 @@
-"""What a report is made from: the results of a run, and its exhibits."""
+"""What a report is made from: ``results.json`` of a run."""
 
 import dataclasses
 import json
 import pathlib
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
-from rdc_jax.evaluation import exhibit_file
-from rdc_jax.evaluation.exhibit_file import Exhibit
-from rdc_jax.evaluation.exhibits import digest
-from rdc_jax.evaluation.groups import FEATURES
-from rdc_jax.evaluation.results import RESULTS, SEAL, seal
+from rdc_jax.evaluation import published, statistics
+from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 
+RESULTS = "results.json"
+
 Row = dict[str, Any]
+Verdict = Literal["helps", "unclear", "hurts"]
 
 _FORMAT = 1
+_AGAIN = "run the same run_eval.py command again"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """One work directory.
+    """The results of one run.
 
     Attributes:
       results: Content of ``results.json``.
       folder: Name of the work directory.
-      exhibits: Single tasks of this run, in the order of the tables.
-      stale: Exhibits that were left out, because they belong to another run.
+      examples: Single tasks for pictures, see ``rdc_jax.reporting.examples``.
     """
 
     results: dict[str, Any]
     folder: str = ""
-    exhibits: tuple[Exhibit, ...] = ()
-    stale: int = 0
+    examples: Sequence[Any] = ()
 
     @property
     def title(self) -> str:
@@ -40,7 +40,7 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """As the run was told."""
+        """The settings, without private places."""
         return self.results["provenance"]["config"]
 
     @property
@@ -50,17 +50,17 @@ class Run:
 
     @property
     def shots(self) -> list[int]:
-        """In the order of the run."""
+        """In the order of the run, as the data sets and the methods are."""
         return list(dict.fromkeys(row["shot"] for row in self.rows))
 
     @property
     def datasets(self) -> list[str]:
-        """In the order of the run."""
+        """Their names."""
         return list(dict.fromkeys(row["dataset"] for row in self.rows))
 
     @property
     def titles(self) -> dict[str, str]:
-        """Titles of the methods by their names, in the order of the run."""
+        """Titles of the methods by their names."""
         return {row["method"]: row["title"] for row in self.rows}
 
     @property
@@ -69,13 +69,12 @@ class Run:
         return next((row["baseline"] for row in self.rows if "gain" in row), None)
 
     @property
-    def trained(self) -> set[str]:
-        """Names of the methods that fine-tune on each task."""
-        groups = self.results["provenance"]["columns"]
-        return {name for name in groups if name != FEATURES}
+    def adapting(self) -> set[str]:
+        """Names of the methods that train on each task: they are counted alone."""
+        return set(self.results["provenance"]["columns"]) - {"features"}
 
-    def of(self, shot: int, method: str) -> dict[str, Row]:
-        """Rows of one method and shot by data set."""
+    def accuracies(self, shot: int, method: str) -> dict[str, Row]:
+        """Rows of a method by data set."""
         return {
             row["dataset"]: row
             for row in self.rows
@@ -83,69 +82,86 @@ class Run:
         }
 
     def average(self, shot: int, method: str) -> float | None:
-        """Mean accuracy over the data sets."""
-        found = [
-            row["accuracy"]
-            for row in self.results["averages"]
-            if (row["shot"], row["method"]) == (shot, method)
-        ]
-        return found[0] if found else None
+        """Mean accuracy of a method over the data sets."""
+        for row in self.results["averages"]:
+            if (row["shot"], row["method"]) == (shot, method):
+                return row["accuracy"]
+        return None
 
     def compared(self, shot: int) -> dict[str, list[Row]]:
-        """Rows with a gain over the baseline by method, in the order of the run."""
+        """Rows with a gain over the baseline, by method."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
             if row["shot"] == shot and "gain" in row:
                 found.setdefault(row["method"], []).append(row)
         return found
 
+    def part(self, name: str, shot: int) -> list[Row]:
+        """Rows of another part of the results; older ones may be without it."""
+        return [row for row in self.results.get(name, ()) if row["shot"] == shot]
+
+    def published(self, shot: int, method: str) -> published.Line | None:
+        """What the paper has of a method; None: nothing for tasks like these."""
+        return published.line(self.config, self.datasets, shot, method)
+
+
+def verdict(gain: float, ci95: float | None) -> Verdict:
+    """Tell help from harm, and both from chance, by the whole 95% interval.
+
+    >>> verdict(1.2, 0.4), verdict(-0.3, 0.4), verdict(5.0, None)
+    ('helps', 'unclear', 'unclear')
+    """
+    if not statistics.beyond_chance(gain, ci95):
+        return "unclear"
+    return "helps" if gain > 0 else "hurts"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """Write a gain with its sign; a typographic minus, and no minus zero.
+
+    >>> signed(1.234), signed(-0.5, 1), signed(-0.001)
+    ('+1.23', '−0.5', '0.00')
+    """
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
+
+
+def average_gain(rows: Sequence[Row]) -> statistics.Mean:
+    """Average the gains of one method and shot over data sets.
+
+    Tasks of different data sets are drawn independently, so the variance of the mean
+    is the sum of theirs over the square of their number.
+
+    >>> row = {"gain": 2.0, "gain_ci95": 0.6, "episodes": 1000}
+    >>> mean, ci95 = average_gain([row, row])
+    >>> mean, round(ci95, 3)
+    (2.0, 0.424)
+    """
+    each = [(row["gain"], row["gain_ci95"]) for row in rows]
+    return statistics.average(each, [row["episodes"] for row in rows])
+
 
 def read(workdir: pathlib.Path) -> Run:
     """Read the results of a run.
 
-    Args:
-      workdir: Of the run.
-
     Raises:
       UserError: There are none, or they are not readable.
     """
-    results = _results(workdir / RESULTS)
-    own = digest(results["provenance"])
-    found = [
-        exhibit_file.read(path)
-        for path in sorted((workdir / exhibit_file.FOLDER).glob("*.npz"))
-    ]
-    run = Run(results, workdir.resolve().name)
-    places = [(d, s) for d in run.datasets for s in run.shots]
-    fitting = [
-        one for one in found if one.run == own and (one.dataset, one.shot) in places
-    ]
-    fitting.sort(key=lambda one: places.index((one.dataset, one.shot)))
-    stale = len(found) - len(fitting)
-    return dataclasses.replace(run, exhibits=tuple(fitting), stale=stale)
-
-
-def _results(path: pathlib.Path) -> dict[str, Any]:
+    path = workdir / RESULTS
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(
-            f"{path} is not there: give the work directory of a finished run_eval.py"
-        ) from None
+        message = f"{path} is not there: give the work directory of a finished "
+        raise UserError(f"{message}run_eval.py") from None
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"cannot read {path}: {error}; run the same run_eval.py command again to "
-            "write it anew"
-        ) from error
+        message = f"cannot read {path}: {error}; {_AGAIN} to write it anew"
+        raise UserError(message) from error
     if not isinstance(results, dict) or results.get("format") != _FORMAT:
-        raise UserError(
-            f"{path} is not of this version: run the same run_eval.py command again"
-        )
-    if SEAL in results and results != seal(results):
-        raise UserError(
-            f"{path} is damaged or was edited: run the same run_eval.py command again "
-            "to write it anew"
-        )
+        raise UserError(f"{path} is not of this version: {_AGAIN}")
+    content = {name: value for name, value in results.items() if name != "sha256"}
+    if results.get("sha256", given := checksums.of_json(content)) != given:
+        message = f"{path} is damaged or was edited: {_AGAIN} to write it anew"
+        raise UserError(message)
     if not results["rows"]:
         raise UserError(f"{path} has no results: evaluate at least one method")
-    return results
+    return Run(results, workdir.resolve().name)

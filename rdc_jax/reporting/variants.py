@@ -1,85 +1,58 @@
 """Methods with parameters of their own, as the config names them: ``rdc(lam=0.3)``."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from rdc_jax.reporting.runs import Run
 
 _LEAST = 3  # Values that make a curve.
 
 
-class Variant(NamedTuple):
-    """A method's name taken apart.
-
-    Attributes:
-      base: The method.
-      fields: Its own parameters, as text.
-    """
-
-    base: str
-    fields: dict[str, str]
+# Variants of a method that differ in one number: what they have in common, and their
+# names by that number, from small to large.
+Sweep = tuple[str, dict[float, str]]
 
 
-class Series(NamedTuple):
-    """Variants that differ in one number.
-
-    Attributes:
-      title: What they have in common.
-      names: Of the methods by that number, from small to large.
-    """
-
-    title: str
-    names: dict[float, str]
-
-
-def parse(name: str) -> Variant:
+def parse(name: str) -> tuple[str, dict[str, str]]:
     """Take a name apart.
 
     >>> parse("rdc(lam=0.3;k=6)")
-    Variant(base='rdc', fields={'lam': '0.3', 'k': '6'})
+    ('rdc', {'lam': '0.3', 'k': '6'})
     """
     base, _, rest = name.partition("(")
     pairs = (part.partition("=") for part in rest.removesuffix(")").split(";") if part)
-    return Variant(base, {field.strip(): value.strip() for field, _, value in pairs})
+    return base, {field.strip(): value.strip() for field, _, value in pairs}
 
 
-def is_usual(name: str, config: Mapping[str, Any]) -> bool:
+def is_default(name: str, config: Mapping[str, Any]) -> bool:
     """Whether a name's parameters are those that the config has anyway.
 
-    >>> is_usual("rdc(lam=0.50)", {"rdc": {"lam": 0.5}})
+    >>> is_default("rdc(lam=0.50)", {"rdc": {"lam": 0.5}})
     True
     """
     known = {**config.get("finetune", {}), **config.get("rdc", {})}
     return all(
-        _same(value, known.get(field)) for field, value in parse(name).fields.items()
+        text == str(known.get(field)) or _number(text) == known.get(field, text)
+        for field, text in parse(name)[1].items()
     )
 
 
-def sweeps(run: Run) -> dict[str, list[Series]]:
+def sweeps(run: Run) -> dict[str, list[Sweep]]:
     """Find the parameters that the run varies, each with its series of methods."""
     groups: dict[tuple[str, str, tuple[tuple[str, str], ...]], dict[float, str]] = {}
     for name in run.titles:
         base, fields = parse(name)
         for field, text in fields.items():
-            value = _number(text)
             rest = tuple((k, v) for k, v in fields.items() if k != field)
-            if value is not None:
+            if (value := _number(text)) is not None:
                 groups.setdefault((field, base, rest), {})[value] = name
-    found: dict[str, list[Series]] = {}
+    found: dict[str, list[Sweep]] = {}
     for (field, _, rest), names in groups.items():
         if len(names) >= _LEAST:
             title = run.titles[next(iter(names.values()))].split(" (")[0]
             whole = ", ".join([title, *(f"{k}={v}" for k, v in rest)])
-            series = Series(whole, dict(sorted(names.items())))
-            found.setdefault(field, []).append(series)
+            found.setdefault(field, []).append((whole, dict(sorted(names.items()))))
     return found
-
-
-def _same(text: str, value: Any) -> bool:
-    number = _number(text)
-    if number is not None and isinstance(value, int | float):
-        return number == value
-    return text == str(value)
 
 
 def _number(text: str) -> float | None:

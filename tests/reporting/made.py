@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 
-from rdc_jax.evaluation import exhibit_file, exhibits
+from rdc_jax.core.params import RDCParams
+from rdc_jax.evaluation import exhibit_file
 from rdc_jax.evaluation.exhibit_file import Answers, Exhibit
-from rdc_jax.methods import Settings
 from rdc_jax.reporting.runs import Run
 
 TITLES = {"npc_l2": "NPC + l2 norm", "rdc": "RDC", "rdc_ft": "RDC-FT"}
@@ -49,7 +49,6 @@ def make_results(rows=None, *, trained=(), curves=(), **config):
         *pair("my photos", 5, (-2.0, 0.5), base=70.0),
     ]
     places = dict.fromkeys((r["shot"], r["dataset"]) for r in rows)
-    settings = Settings(num_classes=5)
     return {
         "format": 1,
         "title": "Made up",
@@ -84,6 +83,7 @@ def make_results(rows=None, *, trained=(), curves=(), **config):
             for shot, dataset in places
         ],
         "warnings": ["cub 5-shot: rdc loses 1.00 ± 0.50 points to npc_l2"],
+        "examples": f"seed {config.get('seed', 7)}",
         "provenance": {
             "config": {
                 "way": 5,
@@ -96,9 +96,8 @@ def make_results(rows=None, *, trained=(), curves=(), **config):
                 "data_dir": "/home/ann/secret/data",
                 "checkpoint": "runs/backbone",
                 "pretrain": {"init_from": "/home/ann/weights.tar"},
-                "rdc": dataclasses.asdict(settings.rdc),
-                "finetune": dataclasses.asdict(settings.finetune)
-                | {"layers": "", "record": ""},
+                "rdc": dataclasses.asdict(RDCParams()),
+                "finetune": {"steps": 20, "learning_rate": 1e-3, "layers": ""},
                 **config,
             },
             "checkpoint": {
@@ -129,7 +128,7 @@ def make_exhibit(results, *, dataset="cub", shot=1, names=("owl", "wren", "jay")
     wrong = right.copy()
     wrong[0] = 2
     return Exhibit(
-        run=exhibits.digest(results["provenance"]),
+        run=results["examples"],
         dataset=dataset,
         shot=shot,
         episode=0,

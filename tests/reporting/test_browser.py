@@ -19,6 +19,8 @@ def address(tmp_path_factory):
         rows.append(row(name, 1, "npc_l2", base))
         rows.append(row(name, 1, "rdc", base + gain[0], gain))
         rows.append(row(name, 1, "rdc_ft", base + 1, (1.0, 2.0)))
+        rows.append(row(name, 5, "npc_l2", base))
+        rows.append(row(name, 5, "rdc", base + 1, (1.0, 0.5)))
         curves += [
             {"dataset": name, "shot": 1, "method": "rdc_ft", "step": step}
             | {"accuracy": base + step, "ci95": 0.5}
@@ -38,7 +40,7 @@ def open_page(open_url, address):
 
 def column(page, table, place):
     cells = page.locator(f"{table} tbody tr > :nth-child({place})")
-    return [text.split("±")[0].strip() for text in cells.all_inner_texts()]
+    return [text.split("±")[0].strip(" ▲●▼\n") for text in cells.all_inner_texts()]
 
 
 def heading(page, table, name):
@@ -58,7 +60,7 @@ def test_it_opens_without_a_fault_or_a_request(open_page):
 def test_every_section_is_seen(open_page, size):
     page = open_page(size)
     links = page.get_by_role("navigation").get_by_role("link").all()
-    assert len(links) == 10
+    assert len(links) == 9
     for link in links:
         link.click()
         section = page.locator(link.get_attribute("href"))
@@ -76,19 +78,17 @@ def test_nothing_is_wider_than_the_screen(open_page, size):
 
 
 @pytest.mark.slow
-def test_figures_and_images_are_drawn(open_page):
+def test_figures_are_drawn(open_page):
     page = open_page()
     figures = page.get_by_role("img")
-    assert figures.count() > 20
+    assert figures.count() > 8
     for figure in page.locator("figure > svg").all()[:8]:
         assert figure.bounding_box()["width"] > 200
-    broken = "[...document.images].filter(i => !i.complete || !i.naturalWidth).length"
-    assert page.evaluate(broken) == 0
 
 
 @pytest.mark.slow
 def test_tables_sort_by_a_click_and_back(open_page):
-    page, table = open_page(), "table:has(#run1-gains-1)"
+    page, table = open_page(), "#run1-gains .scroll:first-child table"
     gain = heading(page, table, "gain")
     assert gain.get_attribute("aria-sort") == "none"
     gain.get_by_role("button").click()
@@ -104,7 +104,7 @@ def test_tables_sort_by_a_click_and_back(open_page):
 
 @pytest.mark.slow
 def test_tables_sort_by_the_keyboard(open_page):
-    page, table = open_page(), "table:has(#run1-gains-1)"
+    page, table = open_page(), "#run1-gains .scroll:first-child table"
     name, gain = (heading(page, table, text) for text in ("data set", "gain"))
     gain.get_by_role("button").click()
     name.get_by_role("button").focus()
@@ -117,7 +117,7 @@ def test_tables_sort_by_the_keyboard(open_page):
 
 @pytest.mark.slow
 def test_rows_without_a_number_come_last(open_page):
-    page, table = open_page(), "table:has(#run1-accuracy-1)"
+    page, table = open_page(), "#run1-accuracy .scroll:first-child table"
     button = heading(page, table, "my photos").get_by_role("button")
     for _ in range(2):  # the paper has no number for these, up and down
         button.click()
@@ -134,6 +134,13 @@ def test_dark_is_dark(open_page):
 
 
 @pytest.mark.slow
+def test_accuracies_of_both_shots_stand_side_by_side(open_page):
+    page = open_page()
+    one, five = page.locator("#run1-accuracy .scroll").all()
+    assert one.bounding_box()["y"] == five.bounding_box()["y"]
+
+
+@pytest.mark.slow
 def test_paper_is_light_and_has_the_settings(open_page):
     page = open_page(scheme="dark")
     page.emulate_media(media="print")
@@ -141,10 +148,7 @@ def test_paper_is_light_and_has_the_settings(open_page):
         "rgb(255, 255, 255)"
     )
     assert not page.get_by_role("navigation").is_visible()
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.get_by_text("config.seed").is_visible()
-    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert not page.get_by_text("config.seed").is_visible()
+    assert page.get_by_text("config.seed").bounding_box()["height"] > 5
 
 
 @pytest.mark.slow

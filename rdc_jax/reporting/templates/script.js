@@ -1,62 +1,25 @@
 "use strict";
-(() => {
-  const status = document.getElementById("sorted");
-  const value = (row, column) => {
-    const text = row.cells[column].dataset.sort;
-    if (text === undefined) return null;
-    return text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
-  };
-  const compare = (a, b) =>
-    typeof a === "number" && typeof b === "number"
-      ? a - b
-      : String(a).localeCompare(String(b), "en", { numeric: true });
-
-  const sort = (table, column, heading) => {
-    const rows = [...table.tBodies[0].rows];
-    const numeric = rows.some((row) => typeof value(row, column) === "number");
-    const before = heading.getAttribute("aria-sort");
-    // Numbers begin with the largest, names with the first letter.
-    const first = numeric ? "descending" : "ascending";
-    const second = numeric ? "ascending" : "descending";
-    const order = before === first ? second : first;
-    const sign = order === "ascending" ? 1 : -1;
-    rows.sort((one, other) => {
-      const [a, b] = [value(one, column), value(other, column)];
-      if (a === null || b === null) return (a === null) - (b === null);
-      return sign * compare(a, b);
+// Tables sort by their headings: numbers begin with the largest, names with the first.
+const status = document.getElementById("sorted");
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    button.addEventListener("click", () => {
+      const rows = [...table.tBodies[0].rows];
+      const [first, second] = head.matches(".number") ? ["descending", "ascending"] : ["ascending", "descending"];
+      const order = head.getAttribute("aria-sort") === first ? second : first;
+      const sign = order === "ascending" ? 1 : -1;
+      const compare = (a, b) => head.matches(".number") ? a - b : a.localeCompare(b, "en", { numeric: true });
+      rows.sort((a, b) => key(a) === "" || key(b) === "" ? (key(a) === "") - (key(b) === "") : sign * compare(key(a), key(b)));
+      table.tBodies[0].append(...rows);
+      for (const other of heads) other.setAttribute("aria-sort", other === head ? order : "none");
+      status.textContent = `Sorted by ${head.textContent.trim()}, ${order}.`;
     });
-    table.tBodies[0].append(...rows);
-    for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
-    heading.setAttribute("aria-sort", order);
-    status.textContent = `Sorted by ${heading.textContent.trim()}, ${order}.`;
-  };
-
-  for (const table of document.querySelectorAll("table.sortable")) {
-    [...table.tHead.rows[0].cells].forEach((heading, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = heading.textContent;
-      button.addEventListener("click", () => sort(table, column, heading));
-      heading.replaceChildren(button);
-      heading.setAttribute("aria-sort", "none");
-    });
-  }
-
-  // A scrolling box needs a stop for the keyboard only while it has something to scroll.
-  const boxes = [...document.querySelectorAll(".scroll")];
-  const stops = () => {
-    for (const box of boxes) box.tabIndex = box.scrollWidth > box.clientWidth ? 0 : -1;
-  };
-  window.addEventListener("resize", stops);
-  stops();
-
-  // Settings belong on paper; tasks are printed as the reader has unfolded them.
-  let folded = [];
-  window.addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details.settings:not([open])")];
-    for (const part of folded) part.open = true;
+    head.append(button);
+    head.setAttribute("aria-sort", "none");
   });
-  window.addEventListener("afterprint", () => {
-    for (const part of folded) part.open = false;
-  });
-})();
+}
