@@ -62,7 +62,8 @@ def kl_loss(
 
     ``tau² · mean over i of KL(p_target(i) ‖ p_original(i))`` (Eq. 12), both distance
     matrices weighted by the attention mask. Neither the target nor the mask carries a
-    gradient.
+    gradient. With ``sign=-1`` attention, which lengthens a neighbour's distance, lowers
+    its probability; with the printed sign it raises it.
 
     Example:
       >>> import jax, jax.numpy as jnp
