@@ -31,10 +31,11 @@ def query_expansion(
       code_nn: Encoded sets.
       nearest_nn: The first k2 ranks of each row.
     """
-    weight_nn = nearest_nn / jnp.maximum(nearest_nn.sum(axis=1, keepdims=True), 1)
+    weight_nn = nearest_nn.astype(code_nn.dtype)
+    weight_nn = weight_nn / jnp.maximum(weight_nn.sum(axis=1, keepdims=True), 1)
     return jnp.einsum(
         "ig,gj->ij",
-        weight_nn.astype(code_nn.dtype),
+        weight_nn,
         code_nn,
         precision=lax.Precision.HIGHEST,
     )

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from rdc_jax.core.rows import compute_dtype
+
 Scalar = float | Float[ArrayLike, ""]
 
 
@@ -19,7 +21,7 @@ def attention_mask(
       >>> rdc_jax.attention_mask(jnp.eye(2, dtype=bool), alpha=0.5).tolist()
       [[1.5, 1.0], [1.0, 1.5]]
     """
-    weight_nn = 1 + jnp.asarray(alpha) * jnp.asarray(neighbours)
+    weight_nn = jnp.where(jnp.asarray(neighbours), 1 + jnp.asarray(alpha), 1)
     return weight_nn.astype(weight_nn.dtype)  # Of a plain number, the type is weak.
 
 
@@ -60,7 +62,8 @@ def kl_loss(
 
     ``tau² · mean over i of KL(p_target(i) ‖ p_original(i))`` (Eq. 12), both distance
     matrices weighted by the attention mask. Neither the target nor the mask carries a
-    gradient.
+    gradient. With ``sign=-1`` attention, which lengthens a neighbour's distance, lowers
+    its probability; with the printed sign it raises it.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -101,7 +104,8 @@ def kl_loss(
     gain = jnp.where(filled, log_p, 0) - jnp.where(filled, log_q, 0)
     terms = jnp.where(filled, jnp.exp(log_p) * gain, 0)
     kl_n = jnp.where(counted_n, terms.sum(axis=1), 0)
-    loss = jnp.square(tau) * kl_n.sum() / jnp.maximum(counted_n.sum(), 1)
+    count = jnp.maximum(counted_n.sum(), 1).astype(kl_n.dtype)
+    loss = jnp.square(tau) * kl_n.sum() / count
     return loss.astype(dtype)
 
 
@@ -137,7 +141,8 @@ def mse_loss(
     real_n = jnp.ones(original.shape[0], bool) if mask is None else jnp.asarray(mask)
     pairs = real_n[:, None] & real_n[None, :]
     difference = jnp.where(pairs, weight * (original - target), 0)
-    return (jnp.square(difference).sum() / jnp.maximum(pairs.sum(), 1)).astype(dtype)
+    count = jnp.maximum(pairs.sum(), 1).astype(difference.dtype)
+    return (jnp.square(difference).sum() / count).astype(dtype)
 
 
 def _weighted_inputs(
@@ -147,7 +152,7 @@ def _weighted_inputs(
     alpha: Scalar,
 ) -> tuple[Float[Array, "n n"], Float[Array, "n n"], Float[Array, "n n"]]:
     """Inputs in at least float32; target and weights cut from the gradient."""
-    compute = jnp.promote_types(jnp.asarray(original).dtype, jnp.float32)
+    compute = compute_dtype(original)
     weight = attention_mask(lax.stop_gradient(neighbours), alpha).astype(compute)
     target = lax.stop_gradient(jnp.asarray(target).astype(compute))
     return jnp.asarray(original).astype(compute), target, weight

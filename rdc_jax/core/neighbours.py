@@ -51,7 +51,8 @@ def expand(
       strict: Ask for more than two thirds instead of at least.
     """
     shared_nn = jnp.einsum("ij,gj->ig", _count(base_nn), _count(half_nn))
-    needed_n = 2 * half_nn.sum(axis=1)  # compared with 3 |shared|: whole numbers
+    # Compared with 3 |shared|: whole numbers.
+    needed_n = 2 * _count(half_nn).sum(axis=1)
     enough_nn = (
         3 * shared_nn > needed_n[None, :]
         if strict

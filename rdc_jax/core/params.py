@@ -21,7 +21,9 @@ class RDCParams:
     A pytree with one leaf, ``lam``, which may be traced, differentiated or vmapped;
     everything else decides shapes or branches and is static. The re-ranking of Zhong
     et al. (2017) is ``RDCParams(distance="squared_max", overlap=">", labels=False,
-    subspace="none")``.
+    subspace="none")``, equal up to ties: NumPy's argsort is unstable there, and a
+    duplicate may take the row's own first place; here the row itself comes first and
+    ties go to the lowest index.
 
     Example:
       >>> import rdc_jax

@@ -35,11 +35,12 @@ def class_distances(
     if linkage == "min":
         each_qsc = jnp.where(member_sc[None], dist_qs[:, :, None], jnp.inf)
         return each_qsc.min(axis=1)
-    weight_sc = member_sc / jnp.maximum(member_sc.sum(axis=0, keepdims=True), 1)
+    weight_sc = member_sc.astype(dist_qs.dtype)
+    weight_sc = weight_sc / jnp.maximum(weight_sc.sum(axis=0, keepdims=True), 1)
     mean_qc = jnp.einsum(
         "qs,sc->qc",
         dist_qs,
-        weight_sc.astype(dist_qs.dtype),
+        weight_sc,
         precision=lax.Precision.HIGHEST,
     )
     return jnp.where(empty_c[None, :], jnp.inf, mean_qc)
@@ -109,10 +110,11 @@ def npc(
     if normalize:
         support_sd, query_qd = l2_normalize(support_sd), l2_normalize(query_qd)
     member_sc = membership(support_labels, supports.valid, num_classes)
+    member_sc = member_sc.astype(support_sd.dtype)
     count_c1 = member_sc.sum(axis=0)[:, None]
     total_cd = jnp.einsum(
         "sc,sd->cd",
-        member_sc.astype(support_sd.dtype),
+        member_sc,
         support_sd,
         precision=lax.Precision.HIGHEST,
     )

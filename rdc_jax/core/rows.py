@@ -44,7 +44,7 @@ def prepare_rows(
     feat_nd = jnp.asarray(feat_nd)
     if jnp.iscomplexobj(feat_nd):
         raise TypeError(f"features must be real numbers, got {feat_nd.dtype}")
-    feat_nd = feat_nd.astype(jnp.promote_types(feat_nd.dtype, jnp.float32))
+    feat_nd = feat_nd.astype(compute_dtype(feat_nd))
     real_n = jnp.ones(feat_nd.shape[0], bool) if mask_n is None else jnp.asarray(mask_n)
     finite_n = jnp.isfinite(feat_nd).all(axis=1)
     valid_n = real_n & finite_n
@@ -63,6 +63,12 @@ def task_rows(
     queries = prepare_rows(query, query_mask)
     pairs = zip(supports, queries, strict=True)
     return Rows(*(jnp.concatenate(pair) for pair in pairs))
+
+
+def compute_dtype(x: Num[ArrayLike, "..."]) -> jnp.dtype:
+    """The dtype an input is computed in: its own if that is float64, else float32."""
+    double = jnp.asarray(x).dtype == jnp.float64
+    return jnp.dtype(jnp.float64 if double else jnp.float32)
 
 
 def float_dtype(feat: Num[ArrayLike, "..."]) -> jnp.dtype:

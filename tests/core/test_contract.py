@@ -4,6 +4,7 @@ import functools
 import os
 import subprocess
 import sys
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from jax.sharding import AxisType, PartitionSpec
 import rdc_jax
 from rdc_jax import RDCParams
 from rdc_jax.core import calibration
+from rdc_jax.core.params import Subspace
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -97,6 +99,40 @@ def test_dtype_in_is_dtype_out(dtype, x64):
         loss = rdc_jax.kl_loss(out.original, out.distances, out.neighbours)
         assert loss.dtype == dtype
         assert rdc_jax.mse_loss(*out[1:][::-1][1:], out.neighbours).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32"])
+def test_strict_promotion_of_dtypes_finds_nothing_to_promote(dtype):
+    support, labels, query = make_episode(shot=2)
+    support, query = (jnp.asarray(4 * x).astype(dtype) for x in (support, query))
+    readings = [{"subspace": name} for name in get_args(Subspace)] + [
+        {"solver": "iterate"},
+        {"subspace": "gaussian", "kernel_input": "raw", "centre": False},
+        {"distance": "squared_max", "linkage": "min", "normalize": False},
+        {"base": "nearest", "overlap": ">", "labels": False},
+    ]
+
+    def everything(support, labels, query):
+        mask = jnp.ones(len(query), bool)
+        for reading in readings:
+            params = RDCParams(k=5, k2=3, dim=4, **reading)
+            yield rdc_jax.subspace(query, params, mask=mask)
+            episode = (support, labels, query, 5)
+            out = rdc_jax.rdc(*episode, params=params, query_mask=mask)
+            yield out, out.predictions
+        for normalize in (True, False):
+            yield rdc_jax.npc(*episode, normalize=normalize, query_mask=mask)
+        yield rdc_jax.calibrated_distances(support, PARAMS, support_labels=labels)
+        matrices = (out.original, out.distances, out.neighbours)
+        yield jax.grad(rdc_jax.kl_loss)(*matrices, 0.5, 3.0)
+        yield jax.grad(rdc_jax.mse_loss)(*matrices, 0.5)
+        yield rdc_jax.attention_mask(out.neighbours, 0.5)
+        one = functools.partial(rdc_jax.npc, num_classes=5)
+        batch = jax.tree.map(lambda x: jnp.stack([x] * 3), episode[:3])
+        yield rdc_jax.over_episodes(one, chunk=2)(*batch)
+
+    with jax.numpy_dtype_promotion("strict"):
+        jax.eval_shape(lambda *x: list(everything(*x)), support, labels, query)
 
 
 def test_half_precision_input_is_computed_in_float32():

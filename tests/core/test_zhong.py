@@ -1,4 +1,4 @@
-"""Zhong's published re-ranking is one combination of our options."""
+"""Zhong's published re-ranking is one combination of our options, up to ties."""
 
 import numpy as np
 import pytest
