@@ -97,10 +97,9 @@ def test_half_precision_features_are_kept_as_float32(tmp_path):
     np.testing.assert_allclose(feat_nd, _expected(pixels), rtol=1e-2, atol=1)
 
 
-def test_batches_can_be_spread_over_devices(tmp_path):
-    mesh = jax.make_mesh(
-        (jax.device_count(),), ("b",), axis_types=(jax.sharding.AxisType.Auto,)
-    )
+@pytest.mark.parametrize("devices", [2, pytest.param(8, marks=pytest.mark.devices8)])
+def test_batches_can_be_spread_over_devices(tmp_path, devices):
+    mesh = jax.make_mesh((devices,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
     sharding = jax.sharding.NamedSharding(mesh, jax.P("b"))
     pixels = fake_pixels(50)
     feat_nd = _features(pixels, Network(), tmp_path, sharding=sharding)
