@@ -8,6 +8,7 @@ from jaxtyping import Int
 
 from rdc_jax.evaluation import statistics
 from rdc_jax.evaluation.options import Options
+from rdc_jax.methods import ImageMethod
 
 
 def collect(
@@ -28,10 +29,9 @@ def collect(
     queries = options.spec(shot).query_size
     curves, falls = [], []
     for method in options.methods:
-        if method.method.inputs != "images":
+        if not isinstance(method, ImageMethod):
             continue
-        fitted: Any = method.method
-        finetune = fitted.finetune
+        finetune = method.options(options.settings)
         if not finetune.recorded:
             continue
         names = {step: f"{method.name}@{step}" for step in finetune.recorded}

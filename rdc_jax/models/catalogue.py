@@ -5,7 +5,7 @@ import pathlib
 
 import safetensors
 
-from rdc_jax.models import ARCHITECTURES, weights
+from rdc_jax.models import BACKBONES, weights
 from rdc_jax.runtime.text import two_columns
 
 _FORMS = (
@@ -44,4 +44,4 @@ def _short(path: pathlib.Path) -> str:
 
 
 def _architectures() -> str:
-    return f"networks: {', '.join(ARCHITECTURES)}"
+    return f"networks: {', '.join(BACKBONES)}"

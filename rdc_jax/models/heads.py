@@ -1,12 +1,13 @@
 """What sits on a backbone in training."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
+
+from rdc_jax.models.registry import Registry
 
 
 class Classifier(nn.Module):
@@ -46,8 +47,8 @@ def linear(num_classes: int, name: str | None = None) -> nn.Dense:
     return nn.Dense(num_classes, kernel_init=_torch_linear, name=name)
 
 
-HEADS: dict[str, Callable[..., nn.Module]] = {"linear": linear}
-"""What sits on features, by name: called with its options."""
+HEADS = Registry("head", linear=linear)
+"""What sits on features, by name; called with the ``head_options`` of a checkpoint."""
 
 
 def _torch_linear(

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, ArrayLike, Float
 
-from rdc_jax.models import create, torch_format, weights
+from rdc_jax.models import torch_format, weights
+from rdc_jax.models.backbones import create
 from rdc_jax.models.checkpoints import load_variables
 from rdc_jax.models.heads import HEADS
 from rdc_jax.runtime import checksums
@@ -37,7 +38,7 @@ class Spec:
     """What a model computes, without its weights.
 
     Attributes:
-      arch: Name of the backbone, see ``rdc_jax.models.ARCHITECTURES``.
+      arch: Name of the backbone, see ``rdc_jax.models.BACKBONES``.
       dtype: Of the computation, ``float32`` or ``bfloat16``.
       conv: See ``rdc_jax.models.create``.
       head: Name in ``rdc_jax.models.heads.HEADS``, if there is a head.
@@ -95,7 +96,7 @@ class Model:
     def head(self) -> nn.Module | None:
         """What was trained on the features."""
         options = dict(self.spec.head_options)
-        return HEADS[self.spec.head](**options) if self.spec.head else None
+        return HEADS.make(self.spec.head, **options) if self.spec.head else None
 
     @property
     def training(self) -> str:
@@ -139,7 +140,7 @@ class Model:
         Args:
           images: Normalised images.
           train: Normalise by the batch's statistics, and update the running ones.
-          key: For networks that draw random numbers in training.
+          key: Of the random stream ``noise``, for networks that draw in training.
 
         Returns:
           The features; the network's intermediates, by name; and ``batch_stats`` as
@@ -151,14 +152,13 @@ class Model:
         out: Any
         if not isinstance(network, nn.Module):
             out, stats = network(inner, jnp.asarray(images), train)
-        elif train and stats:
-            rngs = None if key is None else {"noise": key}
-            out, updates = network.apply(
-                inner, images, train=True, mutable=["batch_stats"], rngs=rngs
-            )
-            stats = updates["batch_stats"]
         else:
-            out = network.apply(inner, images, train=train)
+            rngs = {} if key is None else {"noise": key}
+            changes = ["batch_stats"] if train and stats else []
+            out, updates = network.apply(
+                inner, images, train=train, rngs=rngs, mutable=changes
+            )
+            stats = {**stats, **updates.get("batch_stats", {})}
         features, named = out if isinstance(out, tuple) else (out, {})
         return features, named, ({**old, "backbone": stats} if stats else old)
 

@@ -12,6 +12,9 @@ from rdc_jax.models.conv import Conv, Implementation
 from rdc_jax.models.norm import BatchNorm
 from rdc_jax.models.pool import max_pool
 
+Norm = Callable[..., nn.Module]
+"""Called with ``dtype`` and ``name``; the module is called as ``norm(x, train=…)``."""
+
 
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions and a shortcut.
@@ -24,12 +27,17 @@ class BasicBlock(nn.Module):
       stride: Of the first convolution and of the shortcut.
       dtype: Of the computation.
       conv: Implementation of the convolutions.
+      norm: Follows each convolution.
+      last_norm: Follows the second convolution and the shortcut's instead, whose sum
+        leaves the block; ``norm`` if None.
     """
 
     features: int
     stride: int = 1
     dtype: Any = jnp.float32
     conv: Implementation = "auto"
+    norm: Norm = BatchNorm
+    last_norm: Norm | None = None
 
     @nn.compact
     def __call__(
@@ -37,14 +45,14 @@ class BasicBlock(nn.Module):
     ) -> Float[Array, "b h2 w2 o"]:
         """Apply the block."""
         conv = functools.partial(Conv, dtype=self.dtype, implementation=self.conv)
-        norm = functools.partial(BatchNorm, dtype=self.dtype)
+        last_norm = functools.partial(self.last_norm or self.norm, dtype=self.dtype)
         y = conv(self.features, 3, self.stride, name="conv1")(x)
-        y = nn.relu(norm(name="norm1")(y, train=train))
+        y = nn.relu(self.norm(dtype=self.dtype, name="norm1")(y, train=train))
         y = conv(self.features, 3, name="conv2")(y)
-        y = norm(name="norm2")(y, train=train)
+        y = last_norm(name="norm2")(y, train=train)
         if x.shape[-1] != self.features:
             x = conv(self.features, 1, self.stride, name="shortcut_conv")(x)
-            x = norm(name="shortcut_norm")(x, train=train)
+            x = last_norm(name="shortcut_norm")(x, train=train)
         return nn.relu(x + y)
 
 
@@ -56,12 +64,16 @@ class PoolingBlock(nn.Module):
       dtype: Of the computation.
       conv: Implementation of the convolutions.
       slope: Of the leaky ReLU.
+      norm: As in ``BasicBlock``.
+      last_norm: As in ``BasicBlock``, after the third convolution.
     """
 
     features: int
     dtype: Any = jnp.float32
     conv: Implementation = "auto"
     slope: float = 0.1
+    norm: Norm = BatchNorm
+    last_norm: Norm | None = None
 
     @nn.compact
     def __call__(
@@ -69,14 +81,16 @@ class PoolingBlock(nn.Module):
     ) -> Float[Array, "b h2 w2 o"]:
         """Apply the block."""
         conv = functools.partial(Conv, dtype=self.dtype, implementation=self.conv)
-        norm = functools.partial(BatchNorm, dtype=self.dtype)
+        last_norm = functools.partial(self.last_norm or self.norm, dtype=self.dtype)
         y = x
-        for i in (1, 2, 3):
+        for i in (1, 2):
             y = conv(self.features, 3, name=f"conv{i}")(y)
-            y = norm(name=f"norm{i}")(y, train=train)
-            y = nn.leaky_relu(y, self.slope) if i < 3 else y
+            y = self.norm(dtype=self.dtype, name=f"norm{i}")(y, train=train)
+            y = nn.leaky_relu(y, self.slope)
+        y = conv(self.features, 3, name="conv3")(y)
+        y = last_norm(name="norm3")(y, train=train)
         x = conv(self.features, 1, name="shortcut_conv")(x)
-        x = norm(name="shortcut_norm")(x, train=train)
+        x = last_norm(name="shortcut_norm")(x, train=train)
         return max_pool(nn.leaky_relu(x + y, self.slope), size=2, stride=2)
 
 
@@ -84,16 +98,23 @@ class ResNet(nn.Module):
     """A stem, blocks in a row, and the global average.
 
     Attributes:
-      blocks: One constructor a block; called with ``dtype``, ``conv`` and ``name``.
+      blocks: One constructor a block; called with the fields ``dtype`` to
+        ``last_norm`` and ``name``.
       stem: Whether to begin with the 7x7 stride-2 convolution and 3x3 max-pool.
       dtype: Of the computation; parameters and BN statistics are float32.
       conv: Implementation of the convolutions: ``auto``, ``xla`` or ``matmul``.
+      norm: Of the stem and the blocks, see ``BasicBlock``. One that draws random
+        numbers in training takes them from the stream ``noise``:
+        ``apply(..., train=True, rngs={"noise": key})``.
+      last_norm: Of the blocks, see ``BasicBlock``.
     """
 
     blocks: tuple[Callable[..., nn.Module], ...]
     stem: bool = True
     dtype: Any = jnp.float32
     conv: Implementation = "auto"
+    norm: Norm = BatchNorm
+    last_norm: Norm | None = None
 
     @nn.compact
     def __call__(
@@ -113,13 +134,19 @@ class ResNet(nn.Module):
         x = images.astype(self.dtype)
         if self.stem:
             x = Conv(64, 7, 2, self.dtype, self.conv, name="stem_conv")(x)
-            x = BatchNorm(dtype=self.dtype, name="stem_norm")(x, train=train)
+            x = self.norm(dtype=self.dtype, name="stem_norm")(x, train=train)
             x = max_pool(nn.relu(x), size=3, stride=2, padding=1)
             out["stem"] = x
         for i, block in enumerate(self.blocks, 1):
             name = f"block{i}"
-            x = block(dtype=self.dtype, conv=self.conv, name=name)(x, train=train)
-            out[name] = x
+            made = block(
+                dtype=self.dtype,
+                conv=self.conv,
+                norm=self.norm,
+                last_norm=self.last_norm,
+                name=name,
+            )
+            out[name] = x = made(x, train=train)
         out["features"] = x.astype(jnp.float32).mean((1, 2))
         return out["features"], out
 
@@ -145,5 +172,3 @@ ResNet12 = functools.partial(
     stem=False,
 )
 """The wide ResNet12 of MetaOptNet and RFS, without DropBlock: 640 features."""
-
-MAKERS = {"resnet10": ResNet10, "resnet12": ResNet12, "resnet18": ResNet18}

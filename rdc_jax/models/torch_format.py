@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from rdc_jax.models import create
+from rdc_jax.models.backbones import create
 from rdc_jax.models.torch_pickle import read_tensors
 from rdc_jax.runtime.errors import UserError
 

@@ -75,7 +75,7 @@ class Options:
       split: Its split.
       data_dir: Where named sources are.
       cache_dir: Where decoded pixels go; empty means ``cache`` in the work directory.
-      arch: Backbone (``rdc_jax.models.ARCHITECTURES``).
+      arch: Backbone (``rdc_jax.models.BACKBONES``).
       conv: Implementation of its convolutions.
       dtype: Of its computation: ``float32`` or ``bfloat16``.
       init_from: Checkpoint whose backbone the run starts from; empty for none.

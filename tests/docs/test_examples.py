@@ -10,8 +10,8 @@ import pytest
 from evaluation import worlds
 from training import tiny
 
-from rdc_jax.methods import base
-from rdc_jax.models import model, weights
+from rdc_jax.methods import registry
+from rdc_jax.models import BACKBONES, model, weights
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -82,7 +82,7 @@ def test_example(program, desk, monkeypatch, capsys):
     if "onnx" in needed:
         write_onnx(desk / "model.onnx")
     monkeypatch.chdir(desk)
-    monkeypatch.setattr(model, "create", tiny.create)
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
     monkeypatch.setattr(weights, "PACKAGED", desk / "packaged.safetensors")
     found = {}
     exec(compile(program, "example", "exec"), found)
@@ -93,7 +93,7 @@ def test_example(program, desk, monkeypatch, capsys):
 @pytest.fixture
 def no_new_methods(monkeypatch):
     """Methods that an example registers are gone after it."""
-    monkeypatch.setattr(base, "_METHODS", {**base._METHODS})
+    monkeypatch.setattr(registry, "_METHODS", {**registry._METHODS})
 
 
 # The front page's is the README's, which is run with it.

@@ -6,7 +6,7 @@ from training import tiny
 
 from configs import eval as eval_config
 from rdc_jax.evaluation.run import evaluate
-from rdc_jax.models import model
+from rdc_jax.models import BACKBONES
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def flags(data_dir, checkpoint, tmp_path_factory):
         "cache_dir": str(tmp_path_factory.mktemp("cache")),
         "checkpoint": str(checkpoint),
         "image_size": 16,
-        "methods": "npc_l2,rdc_one_space",
+        "methods": "npc_l2,rdc_original",
         "shots": "1,2",
         "query": 4,
         "episodes": 20,
@@ -51,7 +51,7 @@ def make_config(flags):
 @pytest.fixture
 def config(make_config, monkeypatch):
     """Of the small evaluation, with the tiny network in the place of the real one."""
-    monkeypatch.setattr(model, "create", tiny.create)
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
     return make_config()
 
 
@@ -60,7 +60,7 @@ def evaluated(make_config, tmp_path_factory):
     """The work directory of a finished evaluation, to be read only."""
     workdir = tmp_path_factory.mktemp("evaluated") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "create", tiny.create)
+        patch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
         evaluate(make_config().to_dict(), workdir)
     return workdir
 

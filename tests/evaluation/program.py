@@ -12,8 +12,8 @@ if __name__ == "__main__":
     import compiling
     from training import tiny
 
-    from rdc_jax.models import model
+    from rdc_jax.models import BACKBONES
 
     compiling.share_safely()
-    model.create = tiny.create
+    BACKBONES["resnet10"] = tiny.TinyNet
     runpy.run_path(str(ROOT / "run_eval.py"), run_name="__main__")

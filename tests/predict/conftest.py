@@ -4,7 +4,7 @@ import pytest
 from evaluation import worlds
 from training import tiny
 
-from rdc_jax.models import model
+from rdc_jax.models import BACKBONES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,5 +51,5 @@ def trained(tmp_path_factory):
 @pytest.fixture
 def checkpoint(trained, monkeypatch):
     """The weights of a tiny network, which knows its image size."""
-    monkeypatch.setattr(model, "create", tiny.create)
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
     return trained

@@ -8,7 +8,7 @@ from torture.programs import ROOT, TESTS, Program
 from training import tiny
 
 from configs import eval as eval_config
-from rdc_jax.models import model
+from rdc_jax.models import BACKBONES
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def programs(photos, checkpoint, compiled_dir, tmp_path_factory):
 @pytest.fixture
 def config(programs, monkeypatch):
     """The evaluation with RDC-FT, for this process."""
-    monkeypatch.setattr(model, "create", tiny.create)
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
     config = eval_config.get_config("test")
     flags = {k.removeprefix("config."): v for k, v in programs["rdc_ft"].flags.items()}
     del flags["config"]

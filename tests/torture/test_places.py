@@ -11,8 +11,8 @@ from torture.programs import UNPRIVILEGED, evaluation_content, pretraining_conte
 from training import tiny
 
 from configs import pretrain as pretrain_config
-from rdc_jax import models
 from rdc_jax.evaluation.run import evaluate
+from rdc_jax.models import BACKBONES
 from rdc_jax.pretrain.run import pretrain
 from rdc_jax.runtime.errors import UserError
 
@@ -37,7 +37,7 @@ def _remove(path):
 
 @pytest.fixture
 def evaluated(config):
-    config.update(methods="npc_l2,rdc_one_space", episodes=4)
+    config.update(methods="npc_l2,rdc_original", episodes=4)
     return config.to_dict()
 
 
@@ -64,7 +64,7 @@ def test_what_is_in_the_way_of_an_evaluation_is_named(evaluated, tmp_path):
 @pytest.fixture
 def trained(programs, config, monkeypatch):
     """The config of a pre-training of two steps; compiles as ``config`` does."""
-    monkeypatch.setattr(models, "create", tiny.create)
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
     flags = programs["pretrain"].flags
     training = pretrain_config.get_config("test")
     training.update_from_flattened_dict(

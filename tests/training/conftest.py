@@ -5,7 +5,7 @@ import shutil
 import pytest
 from training import tiny
 
-from rdc_jax import models
+from rdc_jax.models import BACKBONES
 from rdc_jax.pretrain.run import pretrain
 
 
@@ -52,7 +52,7 @@ def make_config(images_dir, tmp_path_factory):
 @pytest.fixture
 def config(make_config, monkeypatch):
     """Of a short run, with the tiny network in the place of the real one."""
-    monkeypatch.setattr(models, "create", tiny.create)
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
     return make_config()
 
 
@@ -61,7 +61,7 @@ def trained(make_config, tmp_path_factory):
     """The work directory of a finished run, to be read only."""
     workdir = tmp_path_factory.mktemp("trained") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "create", tiny.create)
+        patch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
         pretrain(make_config().to_dict(), workdir)
     return workdir
 

@@ -12,8 +12,8 @@ if __name__ == "__main__":
     import compiling
     from training import tiny
 
-    from rdc_jax import models
+    from rdc_jax.models import BACKBONES
 
     compiling.share_safely()
-    models.create = tiny.create
+    BACKBONES["resnet10"] = tiny.TinyNet
     runpy.run_path(str(ROOT / "run_pretrain.py"), run_name="__main__")

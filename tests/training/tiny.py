@@ -5,7 +5,6 @@ import numpy as np
 from flax import linen as nn
 from PIL import Image
 
-from rdc_jax import models
 from rdc_jax.models.conv import Conv
 from rdc_jax.models.norm import BatchNorm
 
@@ -16,6 +15,7 @@ class TinyNet(nn.Module):
     """One convolution, one batch norm, one dense layer: 8 features."""
 
     dtype: jnp.dtype = jnp.dtype("float32")
+    conv: str = "auto"
 
     @nn.compact
     def __call__(self, images, *, train=False):
@@ -23,15 +23,6 @@ class TinyNet(nn.Module):
         x = nn.relu(BatchNorm(dtype=self.dtype, name="norm")(x, train=train))
         features = nn.Dense(8, dtype=self.dtype, name="dense")(x.mean((1, 2)))
         return features.astype(jnp.float32), {}
-
-
-def create(name, *, dtype, conv):
-    """Stand in for ``rdc_jax.models.create``, which also checks the name."""
-    _create(name, dtype=dtype, conv=conv)
-    return TinyNet(dtype=jnp.dtype(dtype))
-
-
-_create = models.create
 
 
 def write_images(root, *, per_class=12):
