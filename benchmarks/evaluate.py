@@ -19,13 +19,14 @@ import time
 import jax
 import numpy as np
 
-from rdc_jax import methods, models
+from rdc_jax import RDCParams, methods, models
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.feature_pass import FeaturePass
 from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
 from rdc_jax.evaluation.judge import Judge
 from rdc_jax.evaluation.ledger import Ledger, Stage
+from rdc_jax.evaluation.options import Entry
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.models.functional import apply_fn
 from rdc_jax.runtime.threads import one_lapack_thread
@@ -41,10 +42,11 @@ def rdc(episodes: int) -> None:
     centre = rng.standard_normal((20, 512), np.float32)
     noise = rng.standard_normal((len(labels), 512), np.float32)
     features = np.maximum(centre[labels] + 1.5 * noise - 0.5, 0)
-    names = ("npc", "npc_l2", "rdc_original", "rdc")
+    names = ("npc", "npc_l2", "rdc_one_space", "rdc")
     judge = Judge(
-        tuple(methods.find(name) for name in names),
-        methods.Settings(num_classes=5),
+        tuple(Entry(name, methods.get_method(name)) for name in names),
+        SPEC.way,
+        RDCParams(),
         SPEC.support_size,
     )
     sampler = EpisodeSampler(labels, SPEC, seed=0, dataset="benchmark")
@@ -87,12 +89,9 @@ def _ours(images: np.ndarray, sampler: EpisodeSampler, steps: int, batch_norm: s
     model = models.create("resnet10")
     blank = np.zeros((1, SIZE, SIZE, 3), np.float32)
     variables = jax.jit(model.init)(jax.random.key(0), blank)
-    settings = methods.Settings(
-        num_classes=5,
-        image_size=SIZE,
-        finetune=FinetuneOptions(steps=steps, batch_norm=batch_norm),
-    )
-    finetuner = methods.find("rdc_ft").make(apply_fn(model), settings)
+    options = FinetuneOptions(steps=steps, batch_norm=batch_norm)
+    method = methods.get_method("rdc_ft", finetune=options)
+    finetuner = method.finetuner(apply_fn(model), SPEC.way, SIZE)
     functions = Steps("rdc_ft", finetuner, SPEC.support_size)
     work = FinetunePass(functions, variables, images, sampler, seed=0)
     engine = Engine()

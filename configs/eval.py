@@ -74,7 +74,7 @@ def _paper() -> ml_collections.ConfigDict:
             "image_size": 224,
             "pretrain": {},  # Without a checkpoint: how to train one.
             # Methods.
-            "methods": "npc,npc_l2,rdc_original,rdc",
+            "methods": "npc,npc_l2,rdc_one_space,rdc",
             "baseline": "npc_l2",
             "plugins": "",  # Python files that register methods of your own.
             "systems": False,  # Show other systems' published rows (Table 2) as well.

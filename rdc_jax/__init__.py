@@ -4,7 +4,9 @@ The functions here are jitted and take the arrays of one episode; ``over_episode
 them over many. Subpackages (``rdc_jax.data``, ``rdc_jax.models``, …) load when used.
 """
 
+import functools
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 
 import jax as _jax
@@ -26,11 +28,39 @@ kl_loss = _jax.jit(_losses.kl_loss, static_argnames=("sign", "include_self"))
 mse_loss = _jax.jit(_losses.mse_loss)
 attention_mask = _jax.jit(_losses.attention_mask)
 
+
+@functools.cache
+def get(method: str) -> Callable[..., _jax.Array]:
+    """Give a method on features by its name, as a jitted function of one episode.
+
+    Example:
+      >>> import jax
+      >>> import rdc_jax
+      >>> support, query = jax.random.normal(jax.random.key(0), (2, 5, 16))
+      >>> classify = rdc_jax.get("rdc(k=4;k2=3)")
+      >>> classify(support, jax.numpy.arange(5), query, num_classes=5).shape
+      (5, 5)
+
+    Args:
+      method: As in ``config.methods``, with or without parameters.
+
+    Returns:
+      A function of ``support, support_labels, query``, ``num_classes`` and maybe
+      ``support_mask``, ``query_mask`` and a ``key`` for what is random; it gives class
+      distances ``[q, c]``, of which the smallest is the answer.
+
+    Raises:
+      UserError: There is no such method or parameter, or it needs images or a model.
+    """
+    return importlib.import_module("rdc_jax.methods").jitted(method)
+
+
 __all__ = [
     "RDCOutput",
     "RDCParams",
     "attention_mask",
     "calibrated_distances",
+    "get",
     "kl_loss",
     "mse_loss",
     "npc",

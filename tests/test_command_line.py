@@ -85,17 +85,18 @@ def test_a_reader_may_leave_before_the_end(flag):
 def test_an_evaluation_lists_everything_and_methods_of_ones_own(tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text(
-        "from rdc_jax.methods import register\n"
-        "@register('guess', title='Guess', transductive=False)\n"
-        "def guess(episode, settings):\n"
+        "from rdc_jax.methods import FeatureMethod, register\n"
+        "@register('guess')\n"
+        "class Guess(FeatureMethod):\n"
         "    '''Takes no look at the images.'''\n"
+        "    title, transductive = 'Guess', False\n"
     )
     (tmp_path / "EuroSAT" / "Forest").mkdir(parents=True)
     flags = (f"--config.plugins={plugin}", f"--config.data_dir={tmp_path}")
     done = run("run_eval.py", "--list", *flags)
     assert (done.returncode, done.stderr) == (0, "")
     words = set(re.findall(r"[\w:./]+", done.stdout))
-    built_in = {"npc", "npc_l2", "rdc", "rdc_original", "rdc_ft", "finetune"}
+    built_in = {"npc", "npc_l2", "rdc", "rdc_one_space", "rdc_ft", "finetune"}
     assert built_in | set(DATASETS) | {"synthetic:glyphs"} <= words
     assert {f"configs/paper/table{n}.py" for n in range(1, 6)} <= words
     assert "guess" in words and "Guess. Takes no look at the images." in done.stdout
@@ -125,7 +126,7 @@ def test_every_config_says_what_it_is_and_which_variants_it_has():
 def test_a_method_is_marked_as_transductive_where_it_is():
     text = listing.for_evaluation(CONFIGS)
     for name in methods.names():
-        mark = "*" if methods.find(name).transductive else ""
+        mark = "*" if methods.get_method(name).transductive else ""
         assert re.search(rf"^  {name}{re.escape(mark)}( |$)", text, re.MULTILINE)
 
 

@@ -12,6 +12,6 @@ def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
     """Make the config of a variant of ``configs/eval.py``."""
     fields = {
         "title": "Table 3: components",
-        "methods": "npc,npc_l2,rdc_original,rdc,rdc_ft_original,rdc_ft",
+        "methods": "npc,npc_l2,rdc_one_space,rdc,rdc_ft_one_space,rdc_ft",
     }
     return evaluation.variation(arg, fields)

@@ -10,14 +10,14 @@ import numpy as np
 from jaxtyping import Float32, Int32, UInt8
 
 from rdc_jax.data.pixels import cache_name
-from rdc_jax.methods import find
+from rdc_jax.methods import get_method
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.files import replacing
 
 FOLDER = "exhibits"
 
 # What the answers of an exhibit are called.
-TITLES = {"npc": find("npc_l2").title, "rdc": find("rdc").title}
+TITLES = {"npc": get_method("npc_l2").title, "rdc": get_method("rdc").title}
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

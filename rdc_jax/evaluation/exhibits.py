@@ -65,7 +65,7 @@ def write(
     Raises:
       UserError: A file cannot be written.
     """
-    if not any(method.calibrates for method in options.methods):
+    if not any(method.uses_neighbours for method in options.methods):
         return
     run = digest(header)
     for shot, sampler in samplers.items():

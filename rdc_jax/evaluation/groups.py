@@ -1,7 +1,7 @@
 """Methods that share a pass over the episodes: all on features, one that trains."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,8 @@ from rdc_jax.evaluation.engine import Pass
 from rdc_jax.evaluation.feature_pass import FeaturePass
 from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
 from rdc_jax.evaluation.judge import Judge
-from rdc_jax.evaluation.options import Options
+from rdc_jax.evaluation.options import Entry, Options, check
 from rdc_jax.evaluation.targets import Target
-from rdc_jax.methods import FeatureMethod, ImageMethod
 from rdc_jax.models.functional import apply_fn
 from rdc_jax.models.model import Model
 
@@ -55,24 +54,27 @@ def make_groups(options: Options, backbone: Model) -> list[Group]:
       UserError: A method does not fit the network or the tasks.
     """
     groups = []
-    on_features = tuple(m for m in options.methods if isinstance(m, FeatureMethod))
+    on_features = tuple(m for m in options.methods if m.method.inputs != "images")
+    for shot in options.shots:
+        for entry in options.methods:
+            check(entry, options.task(shot, (1,)), backbone)
     if on_features:
         groups.append(_feature_group(on_features, options, backbone))
     for method in options.methods:
-        if isinstance(method, ImageMethod):
+        if method.method.inputs == "images":
             groups.append(_finetune_group(method, options, backbone))
     return groups
 
 
 def _feature_group(
-    methods: tuple[FeatureMethod, ...], options: Options, backbone: Model
+    methods: tuple[Entry, ...], options: Options, backbone: Model
 ) -> Group:
     image = jax.ShapeDtypeStruct((1, options.image_size, options.image_size, 3), "f4")
     d = jax.eval_shape(backbone, image).shape[1]
     judges = {}
     for shot in options.shots:
         spec = options.spec(shot)
-        judges[shot] = Judge(methods, options.settings, spec.support_size)
+        judges[shot] = Judge(methods, options.way, options.rdc, spec.support_size)
         n = spec.support_size + spec.query_size
         shapes = (
             jax.ShapeDtypeStruct((n, d), np.float32),
@@ -87,10 +89,11 @@ def _feature_group(
     return Group(FEATURES, "Features", columns, methods[-1].name, open_pass)
 
 
-def _finetune_group(method: ImageMethod, options: Options, backbone: Model) -> Group:
-    dtype = jnp.dtype(options.settings.finetune.dtype)
+def _finetune_group(method: Entry, options: Options, backbone: Model) -> Group:
+    fitted: Any = method.method
+    dtype = jnp.dtype(fitted.finetune.dtype)
     apply = apply_fn(backbone.backbone.clone(dtype=dtype))  # type: ignore[union-attr]
-    finetuner = method.make(apply, options.settings)
+    finetuner = fitted.finetuner(apply, options.way, options.image_size)
     variables = {part: tree["backbone"] for part, tree in backbone.variables.items()}
     steps = {
         shot: Steps(method.name, finetuner, options.spec(shot).support_size)

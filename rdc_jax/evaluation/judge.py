@@ -5,9 +5,11 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import predictions
 from rdc_jax.evaluation import diagnostics
-from rdc_jax.methods import Episode, FeatureMethod, Settings
+from rdc_jax.evaluation.options import Entry
+from rdc_jax.methods import Task
 from rdc_jax.runtime.errors import UserError
 
 
@@ -15,16 +17,18 @@ from rdc_jax.runtime.errors import UserError
 class Judge:
     """Counts of one episode, as a function of its features and labels.
 
-    The labels of queries are used here, and by no method: an ``Episode`` lacks them.
+    The labels of queries are used here, and by no method: a ``Task`` lacks them.
 
     Attributes:
       methods: To be judged.
-      settings: Of the methods.
+      num_classes: Classes of a task.
+      rdc: Whose neighbour sets are diagnosed.
       support_size: Support rows, which come first.
     """
 
-    methods: tuple[FeatureMethod, ...]
-    settings: Settings
+    methods: tuple[Entry, ...]
+    num_classes: int
+    rdc: RDCParams
     support_size: int
 
     @property
@@ -36,28 +40,27 @@ class Judge:
     @property
     def diagnoses(self) -> bool:
         """Whether there are neighbour sets to look at."""
-        return any(method.calibrates for method in self.methods)
+        return any(method.uses_neighbours for method in self.methods)
 
     def __call__(
         self, feat_nd: Float[Array, "n d"], labels_n: Int[Array, " n"]
     ) -> Int[Array, " m"]:
         """Count; whole numbers, so that sums are exact in any order."""
         s = self.support_size
-        episode = Episode(feat_nd[:s], labels_n[:s], feat_nd[s:])
+        task = Task(feat_nd[:s], labels_n[:s], feat_nd[s:], self.num_classes)
         counts = [
-            (self._answers(method, episode) == labels_n[s:]).sum()
-            for method in self.methods
+            (self._answers(entry, task) == labels_n[s:]).sum() for entry in self.methods
         ]
         if self.diagnoses:
-            counts += diagnostics.count(feat_nd, labels_n, s, self.settings.rdc)
+            counts += diagnostics.count(feat_nd, labels_n, s, self.rdc)
         return jnp.stack(counts).astype(jnp.int32)
 
-    def _answers(self, method: FeatureMethod, episode: Episode) -> Int[Array, " q"]:
-        dist_qc = method.classify(episode, self.settings)
-        expected = (len(episode.query), self.settings.num_classes)
+    def _answers(self, entry: Entry, task: Task) -> Int[Array, " q"]:
+        dist_qc = entry.method(task)
+        expected = (len(task.query), task.num_classes)
         if jnp.shape(dist_qc) != expected:
             raise UserError(
-                f"method {method.name} gives {jnp.shape(dist_qc)} for {expected}, one "
+                f"method {entry.name} gives {jnp.shape(dist_qc)} for {expected}, one "
                 "distance for each query and class: mend the method"
             )
         return predictions(dist_qc)

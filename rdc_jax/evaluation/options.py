@@ -8,12 +8,46 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+import jax
+import numpy as np
+
 from rdc_jax.core.params import RDCParams
 from rdc_jax.data.episodes import EpisodeSpec
-from rdc_jax.methods import Method, Settings, find_variant, load_plugin
+from rdc_jax.methods import Method, Task, get_method, load_plugin, parameters
 from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.models.model import Model
 from rdc_jax.runtime.config_values import at_least, numbers, words
 from rdc_jax.runtime.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A row of the tables.
+
+    Attributes:
+      name: As ``config.methods`` has it: ``rdc(k=6)``.
+      method: With these parameters.
+    """
+
+    name: str
+    method: Method
+
+    @property
+    def title(self) -> str:
+        """The method's title, with the parameters that the name sets."""
+        _, pairs = parameters.split(self.name)
+        values = ", ".join(f"{name}={value}" for name, value in pairs.items())
+        return f"{self.method.title} ({values})" if values else self.method.title
+
+    @property
+    def transductive(self) -> bool:
+        """Whether a query's answer depends on the others."""
+        return self.method.transductive
+
+    @property
+    def uses_neighbours(self) -> bool:
+        """Whether it works by neighbour sets."""
+        return self.method.uses_neighbours
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,7 +89,7 @@ class Options:
     checkpoint: str
     image_size: int
     pretrain: Mapping[str, Any]
-    methods: tuple[Method, ...]
+    methods: tuple[Entry, ...]
     baseline: str
     plugins: tuple[pathlib.Path, ...]
     systems: bool
@@ -75,30 +109,29 @@ class Options:
         at_least("episodes", self.episodes, 1)
         at_least("seed", self.seed, 0)
         at_least("chunk", self.chunk, 0)
-        if not 0 <= self.rdc.lam <= 1:
-            raise UserError(f"config.rdc.lam is {self.rdc.lam}: it must be in 0 to 1")
         for shot in self.shots:
-            check_neighbours(self, self.spec(shot))
+            for entry in self.methods:
+                check(entry, self.task(shot, (1,)))
         if not (self.checkpoint or self.pretrain):
             raise UserError(
                 "config.checkpoint is empty: give the work directory of run_pretrain.py"
                 " or a torch .tar, as in --config.checkpoint=PATH"
             )
 
-    @property
-    def settings(self) -> Settings:
-        """What methods are told."""
-        return Settings(
-            num_classes=self.way,
-            rdc=self.rdc,
-            finetune=self.finetune,
-            image_size=self.image_size,
-        )
-
     def spec(self, shot: int) -> EpisodeSpec:
         """The shape of the tasks of one shot."""
         return EpisodeSpec(
             way=self.way, shot=shot, query=self.query, dirichlet=self.dirichlet
+        )
+
+    def task(self, shot: int, row: tuple[int, ...], dtype: Any = np.float32) -> Task:
+        """The shapes of a task whose rows are of this shape."""
+        spec = self.spec(shot)
+        return Task(
+            jax.ShapeDtypeStruct((spec.support_size, *row), dtype),
+            jax.ShapeDtypeStruct((spec.support_size,), np.int32),
+            jax.ShapeDtypeStruct((spec.query_size, *row), dtype),
+            num_classes=self.way,
         )
 
     @classmethod
@@ -114,43 +147,38 @@ class Options:
         values = {**config}
         plugins = words("plugins", values.pop("plugins"), empty=True)
         loaded = tuple(load_plugin(path) for path in plugins)
+        groups: dict[str, Any] = {
+            "rdc": _rdc_params(values.pop("rdc")),
+            "finetune": FinetuneOptions.from_config(values.pop("finetune")),
+        }
+        entries = tuple(
+            Entry(name, get_method(name, **groups))
+            for name in words("methods", values.pop("methods"))
+        )
+        baseline = values.pop("baseline")
+        get_method(baseline, **groups)  # So that a mistake in it is told.
         return cls(
             datasets=words("datasets", values.pop("datasets")),
             plugins=loaded,
-            methods=tuple(
-                find_variant(name) for name in words("methods", values.pop("methods"))
-            ),
-            baseline=find_variant(values.pop("baseline")).name,
+            methods=entries,
+            baseline=baseline,
             shots=tuple(dict.fromkeys(numbers("shots", values.pop("shots")))),
             dirichlet=values.pop("dirichlet") or None,
-            rdc=_rdc_params(values.pop("rdc")),
-            finetune=FinetuneOptions.from_config(values.pop("finetune")),
+            **groups,
             **values,
         )
 
 
-def check_neighbours(options: Options, spec: EpisodeSpec) -> None:
-    """Refuse neighbourhoods that are the whole task.
-
-    Args:
-      options: Of the run.
-      spec: The shape of its tasks.
+def check(entry: Entry, task: Task, model: Model | None = None) -> None:
+    """Refuse a method that does not fit the tasks or the model.
 
     Raises:
-      UserError: ``k`` or ``k2`` is too large for a method that uses it.
+      UserError: It names the method.
     """
-    rows = spec.support_size + spec.query_size
-    if not any(method.calibrates for method in options.methods):
-        return
-    for name, value, most in (
-        ("k", options.rdc.k, rows - 1),
-        ("k2", options.rdc.k2, rows),
-    ):
-        if value > most:
-            raise UserError(
-                f"config.rdc.{name} is {value}, but a {spec.shot}-shot task has {rows} "
-                f"images: use at most {most}, or tasks with more queries"
-            )
+    try:
+        entry.method.check(task, model)
+    except UserError as error:
+        raise UserError(f"method {entry.name}: {error}") from error
 
 
 def _rdc_params(fields: Mapping[str, Any]) -> RDCParams:

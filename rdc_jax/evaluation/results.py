@@ -74,7 +74,7 @@ def collect(
     by_purity: list[dict[str, Any]] = []
     warnings: list[str] = []
     for shot in options.shots:
-        if any(method.calibrates for method in options.methods):
+        if any(method.uses_neighbours for method in options.methods):
             warnings += diagnostics.task_warnings(options.rdc, shot, options.query)
         diagnosed = []
         for dataset in datasets:

@@ -8,7 +8,6 @@ from jaxtyping import Int
 
 from rdc_jax.evaluation import statistics
 from rdc_jax.evaluation.options import Options
-from rdc_jax.methods import ImageMethod
 
 
 def collect(
@@ -29,9 +28,10 @@ def collect(
     queries = options.spec(shot).query_size
     curves, falls = [], []
     for method in options.methods:
-        if not isinstance(method, ImageMethod):
+        if method.method.inputs != "images":
             continue
-        finetune = method.options(options.settings)
+        fitted: Any = method.method
+        finetune = fitted.finetune
         if not finetune.recorded:
             continue
         names = {step: f"{method.name}@{step}" for step in finetune.recorded}

@@ -1,58 +1,97 @@
 """Fine-tuning on the labelled images: the baseline of Table 2, the start of Table 5."""
 
 import dataclasses
-from typing import Any
 
 from jaxtyping import Array, Float
 
-from rdc_jax.core import calibration, prototypes
+from rdc_jax.core import prototypes
+from rdc_jax.core.params import RDCParams
 from rdc_jax.methods.adapt import Apply, Finetuner
-from rdc_jax.methods.registry import Settings, register_finetuning
+from rdc_jax.methods.base import Method, Task, register
+from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.methods.rdc import calibrated, check_neighbours
 from rdc_jax.methods.supervised import ClassifyFeatures, SupervisedObjective
+from rdc_jax.models.model import Model
 
 
-def _finetuner(
-    apply: Apply,
-    settings: Settings,
-    classifier: ClassifyFeatures | None = None,
-    **changes: Any,
-) -> Finetuner:
-    options = dataclasses.replace(settings.finetune, **changes)
-    objective = SupervisedObjective(settings.num_classes, classifier)
-    return Finetuner(apply, objective, options, settings.image_size)
+@register("finetune")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finetune(Method):
+    """All layers and a linear head, on the supports (Table 2).
+
+    Attributes:
+      finetune: How the network is fitted.
+    """
+
+    title = "Fine-tuning"
+    transductive = False
+    inputs = "images"
+
+    finetune: FinetuneOptions = FinetuneOptions()
+
+    def classifier(self, num_classes: int) -> ClassifyFeatures | None:
+        """What answers by the fine-tuned features; None: the linear head."""
+        del num_classes
+        return None
+
+    def finetuner(self, apply: Apply, num_classes: int, image_size: int) -> Finetuner:
+        """Make pure functions of one task."""
+        classifier = self.classifier(num_classes)
+        objective = SupervisedObjective(num_classes, classifier)
+        return Finetuner(apply, objective, self.finetune, image_size)
 
 
-@register_finetuning("finetune", title="Fine-tuning", transductive=False)
-def finetune(apply: Apply, settings: Settings) -> Finetuner:
-    """All layers and a linear head, on the supports (Table 2)."""
-    return _finetuner(apply, settings)
-
-
-@register_finetuning("finetune_linear", title="Linear head", transductive=False)
-def finetune_linear(apply: Apply, settings: Settings) -> Finetuner:
+@register("finetune_linear", layers=("none",), batch_norm="running")
+class FinetuneLinear(Finetune):
     """A linear head on fixed features, on the supports."""
-    return _finetuner(apply, settings, layers=("none",), batch_norm="running")
+
+    title = "Linear head"
 
 
-@register_finetuning("npc_l2_da", title="NPC + l2 norm + DA", transductive=False)
-def npc_l2_da(apply: Apply, settings: Settings) -> Finetuner:
+@register("npc_l2_da", augment=True)
+class NPCL2DA(Finetune):
     """Nearest prototypes after fine-tuning on augmented supports (Table 5)."""
 
-    def classify(support_sd: Array, labels_s: Array, query_qd: Array) -> Array:
-        return prototypes.npc(support_sd, labels_s, query_qd, settings.num_classes)
+    title = "NPC + l2 norm + DA"
 
-    return _finetuner(apply, settings, classify, augment=True)
+    def classifier(self, num_classes: int) -> ClassifyFeatures:
+        """Nearest prototypes."""
+
+        def classify(
+            support_sd: Array, labels_s: Array, query_qd: Array
+        ) -> Float[Array, "q c"]:
+            return prototypes.npc(support_sd, labels_s, query_qd, num_classes)
+
+        return classify
 
 
-@register_finetuning("rdc_da", title="RDC + DA", transductive=True, calibrates=True)
-def rdc_da(apply: Apply, settings: Settings) -> Finetuner:
-    """RDC after fine-tuning on augmented supports (Table 5)."""
+@register("rdc_da", augment=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RDCDA(NPCL2DA):
+    """RDC after fine-tuning on augmented supports (Table 5).
 
-    def classify(
-        support_sd: Array, labels_s: Array, query_qd: Array
-    ) -> Float[Array, "q c"]:
-        return calibration.rdc(
-            support_sd, labels_s, query_qd, settings.num_classes, params=settings.rdc
-        ).class_distances
+    Attributes:
+      rdc: How distances are calibrated.
+    """
 
-    return _finetuner(apply, settings, classify, augment=True)
+    title = "RDC + DA"
+    transductive = True
+    uses_neighbours = True
+
+    rdc: RDCParams = RDCParams()
+
+    def classifier(self, num_classes: int) -> ClassifyFeatures:
+        """RDC."""
+
+        def classify(
+            support_sd: Array, labels_s: Array, query_qd: Array
+        ) -> Float[Array, "q c"]:
+            task = Task(support_sd, labels_s, query_qd, num_classes)
+            return calibrated(task, self.rdc).class_distances
+
+        return classify
+
+    def check(self, task: Task, model: Model | None = None) -> None:
+        """Refuse neighbourhoods that are the whole task."""
+        super().check(task, model)
+        check_neighbours(task, self.rdc)

@@ -10,7 +10,7 @@ import pytest
 from evaluation import worlds
 from training import tiny
 
-from rdc_jax.methods import registry
+from rdc_jax.methods import base
 from rdc_jax.models import BACKBONES, model, weights
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -93,7 +93,7 @@ def test_example(program, desk, monkeypatch, capsys):
 @pytest.fixture
 def no_new_methods(monkeypatch):
     """Methods that an example registers are gone after it."""
-    monkeypatch.setattr(registry, "_METHODS", {**registry._METHODS})
+    monkeypatch.setattr(base, "_METHODS", {**base._METHODS})
 
 
 # The front page's is the README's, which is run with it.

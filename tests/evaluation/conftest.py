@@ -28,7 +28,7 @@ def flags(data_dir, checkpoint, tmp_path_factory):
         "cache_dir": str(tmp_path_factory.mktemp("cache")),
         "checkpoint": str(checkpoint),
         "image_size": 16,
-        "methods": "npc_l2,rdc_original",
+        "methods": "npc_l2,rdc_one_space",
         "shots": "1,2",
         "query": 4,
         "episodes": 20,

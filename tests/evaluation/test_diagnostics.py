@@ -7,7 +7,7 @@ from oracles import rdc as oracle
 
 from rdc_jax.core.params import RDCParams
 from rdc_jax.evaluation import diagnostics
-from rdc_jax.methods import Episode
+from rdc_jax.methods import Task
 
 S = SPEC.support_size
 
@@ -57,15 +57,14 @@ def test_pairs_that_share_no_neighbour(task, counts):
 
 def test_beside_rdc_they_cost_next_to_nothing(task):
     """The compiler finds that the sets are those of RDC."""
-    judge = make_judge("rdc_original")
+    judge = make_judge("rdc_one_space")
     alone = judge.methods[0]
 
     def flops(fn):
         return jax.jit(fn).lower(*task).compile().cost_analysis()["flops"]
 
     def classify(feat_nd, labels_n):
-        episode = Episode(feat_nd[:S], labels_n[:S], feat_nd[S:])
-        return alone.classify(episode, judge.settings)
+        return alone.method(Task(feat_nd[:S], labels_n[:S], feat_nd[S:], SPEC.way))
 
     assert flops(judge) < 1.15 * flops(classify)
 

@@ -24,7 +24,7 @@ def content(workdir):
 def test_an_evaluation_leaves_its_results(config, tmp_path):
     found = evaluate(config.to_dict(), tmp_path / "run")
     rows = {(r["shot"], r["method"]): r for r in found["rows"]}
-    assert set(rows) == {(s, m) for s in (1, 2) for m in ("npc_l2", "rdc_original")}
+    assert set(rows) == {(s, m) for s in (1, 2) for m in ("npc_l2", "rdc_one_space")}
     assert all(25 < row["accuracy"] < 100 for row in rows.values())
     assert rows[2, "npc_l2"]["accuracy"] > rows[1, "npc_l2"]["accuracy"]
     saved = json.loads((tmp_path / "run/results.json").read_text())
@@ -91,11 +91,14 @@ def test_other_images_are_refused(config, tmp_path, data_dir):
 
 
 def test_a_method_of_one_s_own_takes_ten_lines(config, tmp_path):
-    @methods.register("nearest_support", title="Nearest support", transductive=False)
-    def nearest_support(episode, settings):
-        dist_qs = jnp.linalg.norm(episode.query[:, None] - episode.support, axis=-1)
-        own_sc = episode.support_labels[:, None] == jnp.arange(settings.num_classes)
-        return jnp.where(own_sc, dist_qs[:, :, None], jnp.inf).min(axis=1)
+    @methods.register("nearest_support")
+    class NearestSupport(methods.FeatureMethod):
+        title, transductive = "Nearest support", False
+
+        def class_distances(self, task):
+            dist_qs = jnp.linalg.norm(task.query[:, None] - task.support, axis=-1)
+            own_sc = task.support_labels[:, None] == jnp.arange(task.num_classes)
+            return jnp.where(own_sc, dist_qs[:, :, None], jnp.inf).min(axis=1)
 
     config.update(methods="npc,nearest_support", shots="1")
     found = evaluate(config.to_dict(), tmp_path / "run")

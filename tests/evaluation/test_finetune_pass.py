@@ -21,9 +21,6 @@ SPEC = EpisodeSpec(way=4, shot=1, query=4)
 EPISODES = 9
 NETWORK = tiny.TinyNet()
 OPTIONS = FinetuneOptions(steps=3, learning_rate=1e-2, record=(1,), augment=True)
-SETTINGS = methods.Settings(
-    num_classes=SPEC.way, rdc=PARAMS, finetune=OPTIONS, image_size=tiny.SIZE
-)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +40,8 @@ def variables():
 
 def make_pass(images, variables, **options):
     finetune = dataclasses.replace(OPTIONS, **options)
-    settings = dataclasses.replace(SETTINGS, finetune=finetune)
-    finetuner = methods.find("rdc_ft").make(apply_fn(NETWORK), settings)
+    method = methods.get_method("rdc_ft", rdc=PARAMS, finetune=finetune)
+    finetuner = method.finetuner(apply_fn(NETWORK), SPEC.way, tiny.SIZE)
     pixels, labels_n = images
     steps = Steps("rdc_ft", finetuner, SPEC.support_size)
     sampler = make_sampler(labels_n, spec=SPEC)
@@ -103,11 +100,12 @@ def test_a_cpu_takes_one_task_a_device_and_others_what_fits(images, variables):
 
 
 @pytest.mark.parametrize(
-    "name", ["finetune", "finetune_linear", "npc_l2_da", "rdc_da", "rdc_ft_original"]
+    "name", ["finetune", "finetune_linear", "npc_l2_da", "rdc_da", "rdc_ft_one_space"]
 )
 def test_every_method_that_trains_can_be_evaluated(images, variables, name):
     pixels, labels_n = images
-    finetuner = methods.find(name).make(apply_fn(NETWORK), SETTINGS)
+    method = methods.get_method(name, rdc=PARAMS, finetune=OPTIONS)
+    finetuner = method.finetuner(apply_fn(NETWORK), SPEC.way, tiny.SIZE)
     steps = Steps(name, finetuner, SPEC.support_size)
     sampler = make_sampler(labels_n, spec=SPEC)
     work = FinetunePass(steps, variables, pixels, sampler, seed=0)
@@ -119,8 +117,8 @@ def test_every_method_that_trains_can_be_evaluated(images, variables, name):
 @pytest.mark.parametrize("name", ["rdc_ft", "rdc_ft_mse"])
 def test_a_step_over_tasks_lowers_for_accelerators(name):
     model = models.create("resnet10", conv="xla")
-    settings = dataclasses.replace(SETTINGS, image_size=32)
-    finetuner = methods.find(name).make(apply_fn(model), settings)
+    method = methods.get_method(name, rdc=PARAMS, finetune=OPTIONS)
+    finetuner = method.finetuner(apply_fn(model), SPEC.way, 32)
     steps = Steps(name, finetuner, SPEC.support_size)
     n = SPEC.support_size + SPEC.query_size
     variables = jax.eval_shape(model.init, jax.random.key(0), jnp.zeros((1, 32, 32, 3)))

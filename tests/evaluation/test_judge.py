@@ -1,16 +1,16 @@
 """What is counted for one episode, and what labels of queries can reach."""
 
-import dataclasses
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from evaluation.worlds import SPEC, make_features, make_judge, make_sampler
+from evaluation.worlds import PARAMS, SPEC, make_features, make_judge, make_sampler
 
 from rdc_jax import methods
 from rdc_jax.evaluation.judge import Judge
+from rdc_jax.evaluation.options import Entry
 from rdc_jax.runtime.errors import UserError
 
 
@@ -26,10 +26,9 @@ def test_right_answers_are_counted():
     s = SPEC.support_size
     for name in ("npc", "npc_l2"):
         judge = make_judge(name)
-        classify = jax.jit(
-            lambda e, judge=judge: judge.methods[0].classify(e, judge.settings)
-        )
-        dist_qc = classify(methods.Episode(feat_nd[:s], labels_n[:s], feat_nd[s:]))
+        classify = jax.jit(judge.methods[0].method)
+        task = methods.Task(feat_nd[:s], labels_n[:s], feat_nd[s:], SPEC.way)
+        dist_qc = classify(task)
         right = sum(
             int(dist_qc[q].argmin()) == int(labels_n[s + q])
             for q in range(SPEC.query_size)
@@ -43,8 +42,8 @@ def test_queries_that_are_not_finite_are_counted_wrong():
     # Of class 0, which argmin would give them.
     lost_n = (labels_n == 0) & (jnp.arange(len(labels_n)) >= s)
     judge = make_judge("npc_l2")
-    episode = methods.Episode(feat_nd[:s], labels_n[:s], feat_nd[s:])
-    dist_qc = judge.methods[0].classify(episode, judge.settings)
+    task = methods.Task(feat_nd[:s], labels_n[:s], feat_nd[s:], SPEC.way)
+    dist_qc = judge.methods[0].method(task)
     right_q = (dist_qc.argmin(axis=1) == labels_n[s:]) & ~lost_n[s:]
     broken_nd = jnp.where(lost_n[:, None], jnp.nan, feat_nd)
     assert judge(broken_nd, labels_n)[0] == right_q.sum()
@@ -54,16 +53,16 @@ def test_labels_of_queries_reach_nothing_but_the_counts():
     """Methods are given the same arrays whatever the labels of queries are."""
     seen = []
 
-    def spy(episode, settings):
-        seen.append(jax.tree.map(np.asarray, episode))
-        return jnp.zeros((len(episode.query), settings.num_classes))
+    class Spy(methods.FeatureMethod):
+        def class_distances(self, task):
+            seen.append(jax.tree.map(np.asarray, task))
+            return jnp.zeros((len(task.query), task.num_classes))
 
-    judge = make_judge("npc")
-    spying = dataclasses.replace(judge.methods[0], classify=spy)
+    spying = Entry("spy", Spy())
     feat_nd, labels_n = make_task()
     other_n = labels_n.at[SPEC.support_size :].set(0)
     counts = [
-        Judge((spying,), judge.settings, SPEC.support_size)(feat_nd, labels)
+        Judge((spying,), SPEC.way, PARAMS, SPEC.support_size)(feat_nd, labels)
         for labels in (labels_n, other_n)
     ]
     jax.tree.map(np.testing.assert_array_equal, *seen)
@@ -91,7 +90,12 @@ def test_columns_name_the_counts():
 
 
 def test_a_method_that_gives_the_wrong_shape_is_told():
-    judge = make_judge("npc")
-    wrong = dataclasses.replace(judge.methods[0], classify=lambda e, s: e.query)
-    with pytest.raises(UserError, match=r"npc gives \(20, 24\) for \(20, 4\)"):
-        jax.eval_shape(Judge((wrong,), judge.settings, SPEC.support_size), *make_task())
+    class Wrong(methods.FeatureMethod):
+        uses_neighbours = False
+
+        def class_distances(self, task):
+            return task.query
+
+    judge = Judge((Entry("wrong", Wrong()),), SPEC.way, PARAMS, SPEC.support_size)
+    with pytest.raises(UserError, match=r"wrong gives \(20, 24\) for \(20, 4\)"):
+        jax.eval_shape(judge, *make_task())

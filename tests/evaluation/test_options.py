@@ -17,7 +17,12 @@ def read(variant="test", **changes):
 def test_every_variant_can_be_read(variant):
     options = read(variant)
     assert options.shots == (1, 5)
-    assert [m.name for m in options.methods] == ["npc", "npc_l2", "rdc_original", "rdc"]
+    assert [m.name for m in options.methods] == [
+        "npc",
+        "npc_l2",
+        "rdc_one_space",
+        "rdc",
+    ]
 
 
 def test_paper_is_the_paper_s_protocol():
@@ -59,9 +64,10 @@ def test_k_matters_only_to_methods_that_use_it():
         ("chunk", -1, r"config\.chunk is -1"),
         ("dirichlet", -1.0, "dirichlet=-1.0"),
         ("rdc.k", 0, r"config\.rdc\.k must be an int >= 1"),
-        ("rdc.k", 30, r"config\.rdc\.k is 30, but a 1-shot task has 30 images"),
-        ("rdc.k2", 31, r"config\.rdc\.k2 is 31"),
-        ("rdc.lam", 1.5, r"config\.rdc\.lam is 1\.5"),
+        ("rdc.k", 30, "rdc_one_space: k is 30, but a task of 5 supports has 30 images"),
+        ("rdc.k2", 31, "method rdc_one_space: k2 is 31"),
+        ("rdc.lam", 1.5, r"method rdc_one_space: lam is 1\.5"),
+        ("methods", "npc,rdc(k=30)", r"method rdc\(k=30\): k is 30"),
     ],
 )
 def test_mistakes_name_the_field(field, value, message):

@@ -20,4 +20,4 @@ def test_calibration_helps_on_eurosat(shared_dir, tmp_path):
     rows = {row["method"]: row for row in found["rows"]}
     assert 50 < rows["npc_l2"]["accuracy"] < 66
     assert rows["rdc"]["gain"] - rows["rdc"]["gain_ci95"] > 0
-    assert rows["rdc"]["accuracy"] > rows["rdc_original"]["accuracy"]
+    assert rows["rdc"]["accuracy"] > rows["rdc_one_space"]["accuracy"]

@@ -10,10 +10,11 @@ import rdc_jax
 from rdc_jax import methods
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.evaluation.judge import Judge
+from rdc_jax.evaluation.options import Entry
 from rdc_jax.models.checkpoints import Checkpoints
 
 SPEC = EpisodeSpec(way=4, shot=2, query=5)
-ALL = ("npc", "npc_l2", "rdc_original", "rdc")
+ALL = ("npc", "npc_l2", "rdc_one_space", "rdc")
 PARAMS = rdc_jax.RDCParams(k=5, k2=3, dim=8)
 
 
@@ -31,9 +32,10 @@ def make_sampler(labels_n, *, spec=SPEC, seed=0):
 
 
 def make_judge(*names, spec=SPEC, params=PARAMS):
-    found = tuple(methods.find(name) for name in names or ALL)
-    settings = methods.Settings(num_classes=spec.way, rdc=params)
-    return Judge(found, settings, spec.support_size)
+    found = tuple(
+        Entry(name, methods.get_method(name, rdc=params)) for name in names or ALL
+    )
+    return Judge(found, spec.way, params, spec.support_size)
 
 
 def write_images(root, *, name="photos", classes=5, per_class=9):

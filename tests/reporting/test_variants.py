@@ -5,17 +5,22 @@ from xml.etree import ElementTree
 import pytest
 from reporting.made import make_run, row
 
-from rdc_jax.methods import find_variant
+from rdc_jax.evaluation.options import Entry
+from rdc_jax.methods import get_method
 from rdc_jax.reporting import figures, headline, page, variants
 
 LAMBDAS = (0.9, 0.1, 0.5)
 
 
+def title(name):
+    return Entry(name, get_method(name)).title
+
+
 def sweep_run(*names, **kwargs):
-    names = names or [f"rdc_original(lam={value})" for value in LAMBDAS]
+    names = names or [f"rdc_one_space(lam={value})" for value in LAMBDAS]
     rows = [row("cub", 1, "npc_l2", 40.0)]
     rows += [
-        row("cub", 1, name, 41.0 + i, (1.0 + i, 0.5), title=find_variant(name).title)
+        row("cub", 1, name, 41.0 + i, (1.0 + i, 0.5), title=title(name))
         for i, name in enumerate(names)
     ]
     return make_run(rows, **kwargs)
@@ -25,9 +30,7 @@ def test_names_are_taken_apart_as_they_are_put_together():
     name = "rdc_ft(batch_norm=running;learning_rate=1e-4)"
     base, fields = variants.parse(name)
     assert base == "rdc_ft"
-    assert find_variant(name).title.endswith(
-        f"({', '.join(f'{k}={v}' for k, v in fields.items())})"
-    )
+    assert title(name).endswith(f"({', '.join(f'{k}={v}' for k, v in fields.items())})")
     assert variants.parse("rdc") == ("rdc", {})
 
 
@@ -35,7 +38,7 @@ def test_a_number_that_varies_is_a_sweep_in_its_order():
     ((title, names),) = variants.sweeps(sweep_run())["lam"]
     assert title == "RDC w/o subspace"
     assert list(names) == [0.1, 0.5, 0.9]
-    assert names[0.9] == "rdc_original(lam=0.9)"
+    assert names[0.9] == "rdc_one_space(lam=0.9)"
 
 
 def test_readings_are_series_of_their_own():
@@ -69,7 +72,7 @@ def test_parameters_of_the_config_are_no_other_ones(name, expected):
 
 
 def test_the_main_variant_is_the_one_of_the_config():
-    assert headline.main_methods(sweep_run()) == ["rdc_original(lam=0.5)"]
+    assert headline.main_methods(sweep_run()) == ["rdc_one_space(lam=0.5)"]
 
 
 def test_curves_tell_our_means_and_the_paper_s():
@@ -95,4 +98,4 @@ def test_of_many_methods_there_are_curves_and_tables_alone():
     assert figures.accuracy(run, 1) == figures.gains(run, 1) == []
     text = page.render([run])
     assert "Parameters" in text
-    assert all(find_variant(name).title in text for name in names)
+    assert all(title(name) in text for name in names)

@@ -29,7 +29,7 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linu
 @pytest.fixture
 def evaluated(config):
     """A small evaluation, of methods on features."""
-    config.update(methods="npc_l2,rdc_original", episodes=8)
+    config.update(methods="npc_l2,rdc_one_space", episodes=8)
     return config.to_dict()
 
 

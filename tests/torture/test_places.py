@@ -37,7 +37,7 @@ def _remove(path):
 
 @pytest.fixture
 def evaluated(config):
-    config.update(methods="npc_l2,rdc_original", episodes=4)
+    config.update(methods="npc_l2,rdc_one_space", episodes=4)
     return config.to_dict()
 
 
