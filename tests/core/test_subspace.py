@@ -22,6 +22,8 @@ def features(kind, n=40, d=256, seed=0):
         "clustered": centres[np.arange(n) % 5] + 0.3 * x,
         "sparse": np.maximum(x - 1.5, 0),
         "uneven": np.abs(x) * np.exp(2 * rng.standard_normal(d)),
+        "tight": centres[np.arange(n) % 5] + 1e-4 * x,
+        "one_direction": np.outer(rng.standard_normal(n), centres[0]),
         "low_rank": rng.standard_normal((n, 4)) @ rng.standard_normal((4, d)),
     }[kind].astype(np.float32)
 
@@ -33,7 +35,8 @@ def distance_error(x, params):
 
 
 @pytest.mark.parametrize(
-    "kind", ["random", "clustered", "sparse", "uneven", "low_rank"]
+    "kind",
+    ["random", "clustered", "sparse", "uneven", "tight", "one_direction", "low_rank"],
 )
 def test_iterating_equals_the_full_decomposition(kind):
     params = RDCParams(dim=16, solver="iterate")
