@@ -36,6 +36,7 @@ def count(
     feat_nd: Float[Array, "n d"],
     labels_n: Int[Array, " n"],
     support_size: int,
+    num_classes: int,
     params: RDCParams,
 ) -> list[Int[Array, ""]]:
     """Count the members of the neighbour sets of one episode, see ``COLUMNS``.
@@ -47,12 +48,12 @@ def count(
       feat_nd: Features, supports first.
       labels_n: Classes of all rows.
       support_size: Number of supports.
+      num_classes: Classes of the task; supports of others are not united.
       params: Of RDC.
     """
     n, s = len(labels_n), support_size
     # With lam = 0 the calibrated distance is the Jaccard distance alone.
     alone = dataclasses.replace(params, lam=0.0, subspace="none")
-    num_classes = 1  # Class distances are not looked at.
     out = rdc(feat_nd[:s], labels_n[:s], feat_nd[s:], num_classes, params=alone)
     valid_n = jnp.isfinite(feat_nd).all(axis=1)
     near_nn = rank_positions(out.original, valid_n, params.k + 1) < params.k + 1

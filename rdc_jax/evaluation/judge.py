@@ -52,7 +52,9 @@ class Judge:
             (self._answers(entry, task) == labels_n[s:]).sum() for entry in self.methods
         ]
         if self.diagnoses:
-            counts += diagnostics.count(feat_nd, labels_n, s, self.rdc)
+            counts += diagnostics.count(
+                feat_nd, labels_n, s, self.num_classes, self.rdc
+            )
         return jnp.stack(counts).astype(jnp.int32)
 
     def _answers(self, entry: Entry, task: Task) -> Int[Array, " q"]:

@@ -21,7 +21,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def counts(task):
-    count = jax.jit(lambda f, y: diagnostics.count(f, y, S, PARAMS))
+    count = jax.jit(lambda f, y: diagnostics.count(f, y, S, SPEC.way, PARAMS))
     return dict(zip(diagnostics.COLUMNS, map(int, count(*task)), strict=True))
 
 
