@@ -140,8 +140,8 @@ def _orthonormalise(block_db: Float[Array, "d b"]) -> Float[Array, "d b"]:
     """
     gram_bb = jnp.einsum("db,dc->bc", block_db, block_db, precision=_HIGHEST)
     width = gram_bb.shape[0]
-    # By the largest row sum, which bounds the largest eigenvalue: dependent columns that
-    # point one way need more of a shift than columns that are nearly orthonormal.
+    # By the largest row sum, which bounds the largest eigenvalue: dependent columns
+    # that point one way need more of a shift than nearly orthonormal ones.
     size = jnp.abs(gram_bb).sum(axis=1).max()
     shift = 8 * jnp.finfo(gram_bb.dtype).eps * size
     shift = jnp.where(shift > 0, shift, 1)

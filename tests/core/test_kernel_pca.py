@@ -20,10 +20,12 @@ NAMES = {
 }
 
 
-# The sigmoid kernel is indefinite: scikit-learn refuses to take all its components.
+# Two components: from the third on, the gaussian kernel of raw rows has eigenvalues
+# close together, and rounding decides which a cut keeps. The sigmoid kernel is
+# indefinite: scikit-learn refuses to take all its components.
 @pytest.mark.parametrize(
     ("kernel", "dim"),
-    [(kernel, 5) for kernel in NAMES]
+    [(kernel, 2) for kernel in NAMES]
     + [(kernel, 64) for kernel in NAMES if kernel != "sigmoid"],
 )
 @pytest.mark.parametrize("kernel_input", ["l2", "raw"])

@@ -109,7 +109,7 @@ def test_a_second_run_in_the_same_place_is_refused(start, tmp_path):
     [
         (["--config.episode=3"], "no field 'episode'. Did you mean \"episodes\""),
         (["--config.rdc.kk=3"], "no field 'kk'"),
-        (["--config.rdc.subspace=tan"], "config.rdc.subspace must be one of 'tanh'"),
+        (["--config.rdc.k=0"], "config.rdc.k must be an int >= 1, got 0"),
         (["--workdir="], "--workdir is missing"),
         (["--workdir=/proc/run"], "cannot write to the workdir /proc/run"),
     ],
