@@ -67,12 +67,13 @@ def test_products_of_patches_agree_with_xlas_convolution(layer):
     window = {"stride": stride, "padding": size // 2}
     want, *gradients = with_gradients("xla", layer, x, kernel)
     grad = jnp.cos(jnp.arange(want.size).reshape(want.shape))
+    images = jax.ShapeDtypeStruct(x.shape, x.dtype)
 
     @jax.jit
     def products(x, kernel, grad):
         return (
             matmul.conv(x, kernel, **window),
-            matmul.images_gradient(grad, kernel, **window, images=x),
+            matmul.images_gradient(grad, kernel, **window, images=images),
             matmul.kernel_gradient(x, grad, size, **window),
         )
 
