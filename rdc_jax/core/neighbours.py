@@ -28,7 +28,7 @@ def rank_positions(
     key_nn = jnp.where(valid_n[None, :], -dist_nn, -jnp.inf)
     key_nn = jnp.where(jnp.eye(n, dtype=bool), jnp.inf, key_nn)
     _, order_nr = lax.top_k(key_nn, ranked)  # equal keys: the lowest index first
-    hit_nrn = order_nr[:, :, None] == jnp.arange(n)[None, None, :]
+    hit_nrn = order_nr[:, :, None] == jnp.arange(n, dtype=order_nr.dtype)
     points_r = depth - jnp.arange(ranked)
     place_nn = depth - jnp.where(hit_nrn, points_r[None, :, None], 0).sum(axis=1)
     valid_nn = valid_n[:, None] & valid_n[None, :]

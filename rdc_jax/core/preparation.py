@@ -10,7 +10,17 @@ from rdc_jax.core.distances import safe_sqrt
 from rdc_jax.core.rows import Rows, float_dtype, l2_normalize, prepare_rows
 from rdc_jax.core.sinkhorn import sinkhorn
 
-Step = Literal["l2", "power", "centre", "centre_support", "zscore", "luo", "bpa"]
+Step = Literal[
+    "l2",
+    "power",
+    "centre",
+    "centre_support",
+    "centre_apart",
+    "uncentroid",
+    "zscore",
+    "luo",
+    "bpa",
+]
 
 DEFAULT_STEPS: tuple[Step, ...] = ("power", "l2", "centre", "l2")
 
@@ -34,6 +44,8 @@ def prepare(
     | ``power`` | square root of each entry, with its sign |
     | ``centre`` | subtracts the task's mean: supports and queries together |
     | ``centre_support`` | subtracts the mean of the supports |
+    | ``centre_apart`` | subtracts theirs from supports, the queries' from queries |
+    | ``uncentroid`` | takes away the part along the task's mean (Xu et al. 2022) |
     | ``zscore`` | each row less its mean, over its standard deviation |
     | ``luo`` | ``sign(x) / ln(1/abs(x) + 1)^1.3`` (Luo et al. 2022) |
     | ``bpa`` | rows of the balanced pairwise affinity (Shalam and Korman 2024) |
@@ -49,7 +61,8 @@ def prepare(
       features: Rows of one task, supports first.
       steps: In order. Any number of them, static.
       mask: False on rows that are padding: zero in the result, without influence.
-      support_labels: Classes of the first s rows, for ``centre_support`` and ``bpa``.
+      support_labels: Classes of the first s rows, negative for no class; ``bpa``,
+        ``centre_support`` and ``centre_apart`` ask which rows are supports.
 
     Returns:
       ``[n, d]``, or ``[n, n]`` after ``bpa``; NaN for rows that are not finite.
@@ -75,8 +88,8 @@ def prepare_valid(
         if step not in get_args(Step):
             known = ", ".join(get_args(Step))
             raise ValueError(f"no step of preparation {step!r}: choose from {known}")
-        if step == "centre_support" and support_labels is None:
-            raise ValueError("the step centre_support needs support_labels")
+        if step in ("centre_support", "centre_apart") and support_labels is None:
+            raise ValueError(f"the step {step} needs support_labels")
         feat_np = _apply(step, feat_np, rows.valid, support_labels)
         feat_np = jnp.where(rows.valid[:, None], feat_np, 0)
     return feat_np
@@ -98,6 +111,14 @@ def _apply(
         case "centre_support":
             s = jnp.asarray(support_labels).shape[0]
             return feat_nd - _mean(feat_nd[:s], valid_n[:s])
+        case "centre_apart":
+            s = jnp.asarray(support_labels).shape[0]
+            parts = ((feat_nd[:s], valid_n[:s]), (feat_nd[s:], valid_n[s:]))
+            return jnp.concatenate([part - _mean(part, valid) for part, valid in parts])
+        case "uncentroid":
+            centroid_1d = l2_normalize(_mean(feat_nd, valid_n))
+            along_n1 = (feat_nd * centroid_1d).sum(axis=1, keepdims=True)
+            return feat_nd - along_n1 * centroid_1d
         case "zscore":
             centred_nd = feat_nd - feat_nd.mean(axis=1, keepdims=True)
             deviation_n1 = safe_sqrt(jnp.square(centred_nd).mean(axis=1, keepdims=True))
@@ -137,7 +158,9 @@ def _balanced_affinity(
     if support_labels is not None:
         labels_s = jnp.asarray(support_labels)
         s = labels_s.shape[0]
-        same_ss = (labels_s[:, None] == labels_s[None, :]) & (labels_s >= 0)[:, None]
-        valid_ss = valid_n[:s, None] & valid_n[None, :s]
-        plan_nn = plan_nn.at[:s, :s].set((same_ss & valid_ss).astype(plan_nn.dtype))
+        known_s = (labels_s >= 0) & valid_n[:s]
+        known_ss = known_s[:, None] & known_s[None, :]
+        same_ss = (labels_s[:, None] == labels_s[None, :]).astype(plan_nn.dtype)
+        told_ss = jnp.where(known_ss, same_ss, plan_nn[:s, :s])
+        plan_nn = plan_nn.at[:s, :s].set(told_ss)
     return jnp.where(self_nn & valid_n[None, :], 1, plan_nn)

@@ -46,7 +46,9 @@ def nearest_only(weight_nn: Float[Array, "n n"], k: int) -> Float[Array, "n n"]:
     if k >= n:
         return weight_nn
     _, nearest_nk = lax.top_k(weight_nn, k)
-    kept_nn = (nearest_nk[:, :, None] == jnp.arange(n)[None, None, :]).any(axis=1)
+    kept_nn = (nearest_nk[:, :, None] == jnp.arange(n, dtype=nearest_nk.dtype)).any(
+        axis=1
+    )
     return jnp.where(kept_nn, weight_nn, 0)
 
 
@@ -54,11 +56,6 @@ def propagate(
     weight_nn: Float[Array, "n n"], label_nc: Float[Array, "n c"], alpha: float
 ) -> Float[Array, "n c"]:
     """Spread labels along a graph: ``(I - αS)⁻¹ Y`` with ``S = D^-½ W D^-½``.
-
-    The inverse is the series ``Σ (αS)^t``. With ``P = (αS)^(2^j)`` the sum of its first
-    ``2^(j+1)`` terms is ``(I + P)`` times that of its first ``2^j``, so squaring sums
-    exponentially many terms by matrix products alone: no factorisation, which in
-    batches is slow on every backend.
 
     Example:
       >>> import jax.numpy as jnp
@@ -79,22 +76,37 @@ def propagate(
     """
     if not 0 <= alpha < 1:
         raise ValueError(f"alpha must be in [0, 1), got {alpha}")
+    return geometric_sum(alpha * normalised(weight_nn), label_nc, alpha)
+
+
+def normalised(weight_nn: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """``D^-½ W D^-½`` with the row sums D: eigenvalues from -1 to 1."""
     degree_n = weight_nn.sum(axis=1)
-    scale_n = jnp.where(
-        degree_n > 0, lax.rsqrt(jnp.where(degree_n > 0, degree_n, 1)), 0
-    )
-    power_nn = alpha * scale_n[:, None] * weight_nn * scale_n[None, :]
-    for _ in range(_doublings(alpha)):
-        label_nc = label_nc + _product(power_nn, label_nc)
-        power_nn = _product(power_nn, power_nn)
-    return label_nc
+    positive_n = degree_n > 0
+    scale_n = jnp.where(positive_n, lax.rsqrt(jnp.where(positive_n, degree_n, 1)), 0)
+    return scale_n[:, None] * weight_nn * scale_n[None, :]
 
 
-def _doublings(alpha: float) -> int:
-    """How often to double the terms: α^terms / (1 - α) bounds what is left out."""
-    if alpha == 0:
+def geometric_sum(
+    matrix_nn: Float[Array, "n n"], start_nc: Float[Array, "n c"], rate: float
+) -> Float[Array, "n c"]:
+    """Sum ``Σ_t Mᵗ Y``, which is ``(I - M)⁻¹ Y``, of a matrix of norm at most ``rate``.
+
+    With ``P = M^(2^j)`` the sum of the first ``2^(j+1)`` terms is ``(I + P)`` times
+    that of the first ``2^j``, so squaring sums exponentially many terms by matrix
+    products alone: no factorisation, which in batches is slow on every backend.
+    """
+    for _ in range(_doublings(rate)):
+        start_nc = start_nc + _product(matrix_nn, start_nc)
+        matrix_nn = _product(matrix_nn, matrix_nn)
+    return start_nc
+
+
+def _doublings(rate: float) -> int:
+    """How often to double the terms: rate^terms / (1 - rate) bounds what is left."""
+    if rate == 0:
         return 0
-    terms = math.log(_REST * (1 - alpha)) / math.log(alpha)
+    terms = math.log(_REST * (1 - rate)) / math.log(rate)
     return math.ceil(math.log2(max(terms, 1)))
 
 

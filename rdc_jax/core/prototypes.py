@@ -15,7 +15,8 @@ def membership(
 ) -> Bool[Array, "s c"]:
     """Which support belongs to which class; rows that do not count, to none."""
     labels_s = jnp.asarray(labels_s)
-    return (labels_s[:, None] == jnp.arange(num_classes)[None, :]) & valid_s[:, None]
+    class_c = jnp.arange(num_classes, dtype=labels_s.dtype)
+    return (labels_s[:, None] == class_c[None, :]) & valid_s[:, None]
 
 
 def class_distances(

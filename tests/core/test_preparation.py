@@ -1,5 +1,7 @@
 """Preparation of features, against plain NumPy written from each step's definition."""
 
+from typing import get_args
+
 import jax
 import jax.numpy as jnp
 import jaxtyping
@@ -7,12 +9,12 @@ import numpy as np
 import pytest
 
 import rdc_jax
-from rdc_jax.core.preparation import DEFAULT_STEPS
+from rdc_jax.core.preparation import DEFAULT_STEPS, Step
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 LABELS = np.array([0, 1, 0, 1])
-STEPS = ("l2", "power", "centre", "centre_support", "zscore", "luo", "bpa")
+STEPS = get_args(Step)
 
 
 @pytest.fixture
@@ -22,6 +24,10 @@ def features():
 
 def unit(x):
     return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def centroid(x):
+    return x.mean(axis=0) / np.linalg.norm(x.mean(axis=0))
 
 
 def balanced_affinity(x):
@@ -45,6 +51,10 @@ PLAIN = {
     "power": lambda x: np.sign(x) * np.sqrt(np.abs(x)),
     "centre": lambda x: x - x.mean(axis=0),
     "centre_support": lambda x: x - x[:4].mean(axis=0),
+    "centre_apart": lambda x: np.concatenate(
+        [y - y.mean(axis=0) for y in (x[:4], x[4:])]
+    ),
+    "uncentroid": lambda x: x - np.outer(x @ centroid(x), centroid(x)),
     "zscore": lambda x: (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True),
     "luo": lambda x: np.sign(x) * np.log(1 / np.abs(x) + 1) ** -1.3,
     "bpa": balanced_affinity,
