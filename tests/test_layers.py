@@ -19,7 +19,7 @@ ALLOWED = {
     "methods": LOWER,
     "pretrain": LOWER | {"methods"},
     "evaluation": LOWER | {"methods", "pretrain"},
-    "reporting": KERNELS,
+    "reporting": {"core", "runtime", "evaluation"},
     "predict": LOWER | {"methods"},
     "cli": LOWER | {"methods"},
 }

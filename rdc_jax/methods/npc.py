@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from rdc_jax.core import calibration, prototypes
 from rdc_jax.core.params import RDCParams
-from rdc_jax.core.rows import task_rows
+from rdc_jax.core.rows import float_dtype, task_rows
 from rdc_jax.methods.base import FeatureMethod, Task, register
 
 
@@ -75,4 +75,7 @@ class NPCSubspace(FeatureMethod):
         # As in RDC: a program with both computes the subspace once.
         rows = task_rows(task.support, task.query, task.support_mask, task.query_mask)
         feat_np = calibration.marked_projection(rows, self.rdc)
-        return nearest_prototype(task.replace(support=feat_np[:s], query=feat_np[s:]))
+        dist_qc = nearest_prototype(
+            task.replace(support=feat_np[:s], query=feat_np[s:])
+        )
+        return dist_qc.astype(float_dtype(task.query))

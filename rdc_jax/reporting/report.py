@@ -1,8 +1,10 @@
-"""Writes ``report.html`` of a work directory."""
+"""Writes ``report.html`` of work directories."""
 
+import dataclasses
 import importlib.util
 import logging
 import pathlib
+from collections.abc import Sequence
 
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.files import write_text
@@ -17,13 +19,14 @@ _INSTALL = "pip install 'rdc-jax[report]'"
 
 
 def write(
-    workdir: str | pathlib.Path, out: str | pathlib.Path | None = None
+    workdirs: Sequence[str | pathlib.Path], out: str | pathlib.Path | None = None
 ) -> pathlib.Path:
-    """Write the results of a run as one page.
+    """Write one page of the results of one or more runs.
 
     Args:
-      workdir: Of a finished run.
-      out: The file; by default ``report.html`` in the work directory.
+      workdirs: Of finished runs.
+      out: The file; by default ``report.html`` in the work directory, or in the
+        current one if there are several runs.
 
     Returns:
       Where the page is.
@@ -33,14 +36,21 @@ def write(
     """
     if lacking := _lacking():
         raise UserError(f"the report needs {', '.join(lacking)}: {_INSTALL}")
-    # Only here: it imports the packages of the extra.
-    from rdc_jax.reporting import page
+    # Only here: these import the packages of the extra.
+    from rdc_jax.reporting import examples, page, runs
 
-    path = pathlib.Path(out or pathlib.Path(workdir) / REPORT)
-    text = page.render(pathlib.Path(workdir))
+    found = []
+    for workdir in map(pathlib.Path, workdirs):
+        run = runs.read(workdir)
+        tasks = examples.read(run, workdir)
+        found.append(dataclasses.replace(run, examples=tasks))
+    if out is None:
+        folder = pathlib.Path(workdirs[0]) if len(found) == 1 else pathlib.Path()
+        out = folder / REPORT
+    path = pathlib.Path(out)
     if not path.parent.is_dir():
         raise UserError(f"{path.parent} is no folder: make it, or give another --out")
-    write_text(path, text, "give another --out")
+    write_text(path, page.render(found), "give another --out")
     return path
 
 
@@ -52,7 +62,7 @@ def after_run(workdir: str | pathlib.Path) -> None:
             *(_INSTALL, workdir),
         )
     else:
-        _log.info("report: %s", write(workdir))
+        _log.info("report: %s", write([workdir]))
 
 
 def _lacking() -> list[str]:

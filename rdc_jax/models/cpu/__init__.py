@@ -1,1 +1,0 @@
-"""Convolution and pooling that are quick on CPU; ``conv.py`` above chooses them."""
