@@ -8,6 +8,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import jax as _jax
 
@@ -18,6 +19,9 @@ from rdc_jax.core import prototypes as _prototypes
 from rdc_jax.core.batching import over_episodes
 from rdc_jax.core.calibration import RDCOutput
 from rdc_jax.core.params import RDCParams
+
+if TYPE_CHECKING:
+    from rdc_jax.rerank.index import rerank
 
 rdc = _jax.jit(_calibration.rdc, static_argnames=("num_classes",))
 npc = _jax.jit(_prototypes.npc, static_argnames=("num_classes", "normalize"))
@@ -67,12 +71,13 @@ __all__ = [
     "over_episodes",
     "prepare",
     "rdc",
+    "rerank",
     "subspace",
 ]
 
 _SUBPACKAGES = (
     *("core", "data", "evaluation", "methods"),
-    *("models", "predict", "pretrain", "reporting"),
+    *("models", "predict", "pretrain", "reporting", "rerank"),
 )
 
 

@@ -21,6 +21,7 @@ ALLOWED = {
     "evaluation": LOWER | {"methods", "pretrain"},
     "reporting": {"core", "runtime", "evaluation"},
     "predict": LOWER | {"methods"},
+    "rerank": LOWER,
     "cli": LOWER | {"methods"},
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE)
