@@ -1,10 +1,9 @@
 """Flags of the programs: mistakes are told in one line."""
 
 import logging
-import signal
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from absl import app, flags
 from absl import logging as absl_logging
@@ -12,17 +11,10 @@ from ml_collections import config_flags
 
 from rdc_jax.cli import usage
 from rdc_jax.runtime.errors import UserError, guard
+from rdc_jax.runtime.text import ready_stdout
 
 _log = logging.getLogger(__name__)
 _HELP = {"--help", "-help", "-h"}
-
-
-class Processes(NamedTuple):
-    """Which of several processes this is, as ``training.parallel`` wants to know it."""
-
-    coordinator: str | None
-    num_processes: int | None
-    process_id: int | None
 
 
 def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
@@ -53,11 +45,11 @@ def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
     app.run(chosen, flags_parser=_parse)
 
 
-def define_processes() -> Callable[[], Processes]:
+def define_processes() -> Callable[[], tuple[str | None, int | None, int | None]]:
     """Define the flags of runs in several processes.
 
     Returns:
-      Gives their values, after parsing.
+      Gives the arguments of ``processes.join_processes``, after parsing.
     """
     coordinator = flags.DEFINE_string(
         "coordinator",
@@ -67,7 +59,7 @@ def define_processes() -> Callable[[], Processes]:
     )
     count = flags.DEFINE_integer("num_processes", None, "How many processes there are.")
     own = flags.DEFINE_integer("process_id", None, "Number of this process, from 0.")
-    return lambda: Processes(coordinator.value, count.value, own.value)
+    return lambda: (coordinator.value, count.value, own.value)
 
 
 def define_config(default: str, help_text: str) -> flags.FlagHolder:
@@ -89,13 +81,7 @@ def define_config(default: str, help_text: str) -> flags.FlagHolder:
 
 
 def config_values(config: Any) -> dict[str, Any]:
-    """Turn the value of a config flag into plain values.
-
-    Args:
-      config: What ``config_flags.DEFINE_config_file(...)`` holds after parsing.
-
-    Returns:
-      A dict of the config.
+    """Turn the value of a config flag, after parsing, into a plain dict.
 
     Raises:
       UserError: The config file is missing or failed.
@@ -142,10 +128,8 @@ def _explain(error: Exception) -> str:
 
 
 def _show(text: str) -> None:
-    """Print to a reader who may leave early, as ``| head`` does."""
-    # Not for whole runs: sockets of a cluster break too, and are reported.
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # Here and not for whole runs: sockets of a cluster break too, and are reported.
+    ready_stdout()
     print(text)
 
 

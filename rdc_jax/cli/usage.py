@@ -25,21 +25,15 @@ _SHOWN = {
 
 
 def help_text(about: str) -> str:
-    """Describe a program by its docstring, its flags and the fields of its config.
-
-    Args:
-      about: The docstring.
-
-    Returns:
-      The text.
-    """
+    """Describe a program by its docstring, its flags and the fields of its config."""
     known = flags.FLAGS
     pairs = [
         (f"--{name}={takes}" if takes else f"--{name}", known[name].help)
         for name, takes in _SHOWN.items()
     ]
     path = pathlib.Path(config_flags.get_config_filename(known["config"]))
-    title = f"fields of {path.parent.name}/{path.name}, set by --config.FIELD=VALUE:"
+    title = f"fields of {path.parent.name}/{path.name}, set by --config.FIELD=VALUE\n"
+    title += "(the page above says what each of them does):"
     lines = [about.strip(), "", "flags:", two_columns(pairs), "", title]
     return "\n".join([*lines, two_columns(_groups(known["config"].value))])
 
@@ -47,15 +41,11 @@ def help_text(about: str) -> str:
 def _groups(config: Any) -> Iterator[tuple[str, str]]:
     """The config's own fields, then those of each group in it."""
     fields = config.to_dict()
-    inner = {name: value for name, value in fields.items() if _is_group(value)}
+    inner = {name: group for name, group in fields.items() if isinstance(group, dict)}
     plain = {name: value for name, value in fields.items() if name not in inner}
     for name, group in {"": plain, **inner}.items():
         if group:
             yield f"{name}." if name else "", " ".join(words(group))
-
-
-def _is_group(value: Any) -> bool:
-    return isinstance(value, Mapping)
 
 
 def words(fields: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -63,16 +53,9 @@ def words(fields: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
     >>> list(words({"seed": 0, "rdc": {"k": 10}, "title": "Two words", "dir": ""}))
     ['seed=0', 'rdc.k=10', "title='Two words'", "dir=''"]
-
-    Args:
-      fields: Values by name; groups of them inside.
-      prefix: Before each name.
-
-    Yields:
-      A word for each value.
     """
     for name, value in fields.items():
-        if _is_group(value):
+        if isinstance(value, Mapping):
             yield from words(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}={shlex.quote(str(value))}"

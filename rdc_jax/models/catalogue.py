@@ -12,6 +12,7 @@ _FORMS = (
     ("WORKDIR", "of run_pretrain.py: the step of the best validation"),
     ("WORKDIR/latest", "the last step instead, or WORKDIR/checkpoints/1200: one step"),
     ("FILE.tar", "torch files of the field (399.tar); torch itself is not needed"),
+    ("packaged", "the weights that come with the package"),
     ("FILE.safetensors", "what python -m rdc_jax.models.weights CHECKPOINT OUT writes"),
 )
 

@@ -1,15 +1,16 @@
 """Checkpoints on disk: weights, the rest of the training state, JSON metadata.
 
-A step directory holds three items: ``variables`` (what a reader of the weights
-wants), ``training`` (what only a resumed run wants) and ``metadata``. Steps appear
-by an atomic rename, so a directory whose name is a number is complete. Metadata are
-sealed, for orbax does not notice a flipped bit in a large array. This is the only
+A step directory holds three items: ``variables`` (what a reader of the weights wants),
+``training`` (what only a resumed run wants) and ``metadata``. Steps appear by an atomic
+rename, so a directory whose name is a number is complete. The metadata have checksums
+of all three, for orbax does not notice a flipped bit in a large array. This is the only
 module that knows orbax.
 """
 
 import logging
 import pathlib
 import shutil
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,26 +18,19 @@ import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
 
-from rdc_jax.models.preservation import LatestAndBest, best_of
 from rdc_jax.runtime import checksums
-from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.errors import UserError, first_line
 
 PyTree = Any
 
 _log = logging.getLogger(__name__)
+_LATEST = 2  # Steps that are kept beside the best one.
 _NO_SCORE = float("-inf")
 _MARGIN = 8 * 2**20  # Of disk space, for what is written beside the arrays.
 
 
 class Restored(NamedTuple):
-    """What a step holds.
-
-    Attributes:
-      step: Number of the step.
-      variables: The weights, in the structure they were saved in.
-      training: The rest of the training state.
-      metadata: What was saved beside them.
-    """
+    """What a step holds; trees in the structure they were saved in."""
 
     step: int
     variables: PyTree
@@ -50,20 +44,18 @@ class Checkpoints:
     Saving is synchronous: these networks take a fraction of a second, and a full
     disk is then reported by the step that met it. With several processes every one
     of them calls every method, and the directory is on a file system they share.
+
+    Args:
+      directory: Where the step directories are; made if it is missing.
     """
 
-    def __init__(self, directory: str | pathlib.Path):
-        """Open the directory, made if it is missing.
-
-        Args:
-          directory: Where the step directories are.
-        """
+    def __init__(self, directory: str | pathlib.Path) -> None:
         self._scores: dict[int, float] = {}
         self._directory = pathlib.Path(directory).absolute()
         self._manager = ocp.CheckpointManager(
             self._directory,
             options=ocp.CheckpointManagerOptions(
-                preservation_policy=LatestAndBest(self._score),
+                preservation_policy=_LatestAndBest(self._score),
                 enable_async_checkpointing=False,
                 cleanup_tmp_directories=True,
             ),
@@ -83,7 +75,7 @@ class Checkpoints:
     @property
     def best_step(self) -> int | None:
         """The step of the highest score, the later of equals; None without steps."""
-        return best_of(self.steps, self._score) if self.steps else None
+        return _best_of(self.steps, self._score) if self.steps else None
 
     def _score(self, step: int) -> float:
         if step not in self._scores:
@@ -125,7 +117,12 @@ class Checkpoints:
         try:
             self._manager.save(step, args=args, force=True)
         except Exception as error:
-            raise UserError(self._why_not_saved(step, error)) from error
+            raise UserError(
+                f"cannot write the checkpoint of step {step} to {self._directory} "
+                f"({self._free_bytes() / 2**20:.0f} MB free): {first_line(error)}; "
+                "earlier checkpoints are kept: make room or mend the permissions, "
+                "then run the same command"
+            ) from error
 
     def check_room(self, *trees: PyTree) -> None:
         """Refuse to go on when the disk cannot take another step.
@@ -138,15 +135,18 @@ class Checkpoints:
         """
         leaves = jax.tree.leaves(trees)
         needed = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves) + _MARGIN
-        free = shutil.disk_usage(self._directory).free
+        free = self._free_bytes()
         if free < needed:
             raise UserError(
                 f"{self._directory} has {free / 2**20:.1f} MB free, a checkpoint needs "
                 f"{needed / 2**20:.1f} MB: make room, then run the same command"
             )
 
+    def _free_bytes(self) -> int:
+        return shutil.disk_usage(self._directory).free
+
     def restore_latest(self, variables: PyTree, training: PyTree) -> Restored | None:
-        """Read the newest readable step.
+        """Read the newest readable step; None when there is none.
 
         An unreadable step is set aside as ``<step>.damaged`` with a warning, and
         the one before it is read.
@@ -154,9 +154,6 @@ class Checkpoints:
         Args:
           variables: Abstract tree (``jax.ShapeDtypeStruct`` with shardings).
           training: Abstract tree of the rest.
-
-        Returns:
-          The step, or None when there is none.
 
         Raises:
           UserError: There are steps, and none can be read.
@@ -170,16 +167,15 @@ class Checkpoints:
         for step in reversed(self.steps):
             try:
                 got = self._manager.restore(step, args=args)
-                variables, training = got.variables, got.training
-                noted = checksums.verify(
-                    got.metadata, variables=variables, training=training
-                )
+                trees = {"variables": got.variables, "training": got.training}
+                metadata = checksums.verify(got.metadata, **trees)
             except Exception as error:
-                _log.warning("step %d is unreadable: %s", step, _first_line(error))
+                _log.warning("step %d is unreadable: %s", step, first_line(error))
                 damaged.append(step)
                 continue
-            self._set_aside(damaged)
-            return Restored(step, variables, training, noted)
+            if damaged:
+                self._set_aside(damaged)
+            return Restored(step, metadata=metadata, **trees)
         if damaged:
             raise UserError(
                 f"no checkpoint in {self._directory} can be read (steps {damaged}): "
@@ -188,8 +184,6 @@ class Checkpoints:
         return None
 
     def _set_aside(self, steps: list[int]) -> None:
-        if not steps:
-            return
         self._scores.clear()  # The numbers are free again.
         if jax.process_index() == 0:
             for step in steps:
@@ -201,55 +195,55 @@ class Checkpoints:
         ocp.multihost.sync_global_processes(f"set_aside_{steps}")
         self._manager.reload()
 
-    def _why_not_saved(self, step: int, error: Exception) -> str:
-        free = shutil.disk_usage(self._directory).free / 2**20
-        return (
-            f"cannot write the checkpoint of step {step} to {self._directory} "
-            f"({free:.0f} MB free): {_first_line(error)}; earlier checkpoints are "
-            "kept: make room or mend the permissions, then run the same command"
-        )
+
+class _LatestAndBest:
+    """Which steps stay on disk, as a policy of orbax.
+
+    Orbax's own policy keeps scores in files that nothing protects from damage, and
+    would delete the wrong step by them.
+    """
+
+    def __init__(self, score: Callable[[int], float]) -> None:
+        self._score = score
+
+    def should_preserve(
+        self, checkpoints: Sequence[Any], *, context: object
+    ) -> list[bool]:
+        steps = sorted(checkpoint.step for checkpoint in checkpoints)
+        kept = {*steps[-_LATEST:], *(steps and [_best_of(steps, self._score)])}
+        return [checkpoint.step in kept for checkpoint in checkpoints]
 
 
-def load_variables(
-    path: str | pathlib.Path,
-) -> tuple[PyTree, dict[str, Any]]:
-    """Read the weights of a checkpoint as NumPy arrays.
+def load_variables(path: str | pathlib.Path) -> tuple[PyTree, dict[str, Any]]:
+    """Read the weights of a checkpoint as NumPy arrays, and its metadata.
 
     Args:
       path: A work directory or its ``checkpoints`` (the best step is read), either
         followed by ``best`` or ``latest``, or a step directory.
-
-    Returns:
-      The variables and the metadata they were saved with.
 
     Raises:
       UserError: There is no checkpoint, or it cannot be read.
     """
     step_dir = find_step(path)
     try:
+        # As NumPy arrays: restored as they were saved, they would ask for as many
+        # devices as the training had.
         tree = ocp.StandardCheckpointHandler().metadata(step_dir / "variables").tree
         as_numpy = ocp.RestoreArgs(restore_type=np.ndarray)
         item = ocp.args.PyTreeRestore(
             restore_args=jax.tree.map(lambda _: as_numpy, tree)
         )
-        args = ocp.args.Composite(variables=item)
-        variables = _read(step_dir, args).variables
+        variables = _read(step_dir, variables=item).variables
         return variables, _metadata(step_dir, variables=variables)
     except Exception as error:
         raise UserError(
-            f"the checkpoint {step_dir} is damaged: {_first_line(error)}; "
+            f"the checkpoint {step_dir} is damaged: {first_line(error)}; "
             "use another step, or copy it again"
         ) from error
 
 
 def find_step(path: str | pathlib.Path) -> epath.Path:
-    """Find the step directory that a path stands for (see ``load_variables``).
-
-    Args:
-      path: As in ``load_variables``.
-
-    Returns:
-      The step directory.
+    """Find the step directory that a path stands for, see ``load_variables``.
 
     Raises:
       UserError: There is none.
@@ -262,17 +256,22 @@ def find_step(path: str | pathlib.Path) -> epath.Path:
     if _is_step(root):
         return root
     entries = root.iterdir() if root.is_dir() else ()
-    steps = [p for p in entries if p.name.isdigit() and _is_step(p)]
+    steps = {int(p.name): p for p in entries if p.name.isdigit() and _is_step(p)}
     if not steps:
         problem = "no checkpoint in" if root.exists() else "there is no"
         raise UserError(
             f"{problem} {path}: give a work directory of run_pretrain.py, its "
-            "checkpoints directory, one step of it, or a file such as 399.tar"
+            "checkpoints directory, one step of it, a file such as 399.tar, or "
+            "'packaged' for the weights that come with rdc_jax"
         )
-    by_step = {int(p.name): p for p in steps}
     if which == "latest":
-        return by_step[max(by_step)]
-    return by_step[best_of([*by_step], lambda step: _saved_score(by_step[step]))]
+        return steps[max(steps)]
+    return steps[_best_of([*steps], lambda step: _saved_score(steps[step]))]
+
+
+def _best_of(steps: Sequence[int], score: Callable[[int], float]) -> int:
+    """The step of the highest score, the later of equals."""
+    return max(steps, key=lambda step: (score(step), step))
 
 
 def _is_step(path: epath.Path) -> bool:
@@ -289,15 +288,10 @@ def _saved_score(step_dir: epath.Path) -> float:
 
 
 def _metadata(step_dir: epath.Path, **trees: PyTree) -> dict[str, Any]:
-    args = ocp.args.Composite(metadata=ocp.args.JsonRestore())
-    return checksums.verify(_read(step_dir, args).metadata, **trees)
+    noted = _read(step_dir, metadata=ocp.args.JsonRestore()).metadata
+    return checksums.verify(noted, **trees)
 
 
-def _read(step_dir: epath.Path, args: ocp.args.Composite) -> ocp.args.Composite:
+def _read(step_dir: epath.Path, **items: Any) -> ocp.args.Composite:
     with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as reader:
-        return reader.restore(step_dir, args=args)
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200]
+        return reader.restore(step_dir, args=ocp.args.Composite(**items))

@@ -235,15 +235,14 @@ def load_backbone(
     Example:
       >>> import numpy as np
       >>> from rdc_jax import models
-      >>> from rdc_jax.models import weights
-      >>> backbone = models.load_backbone(weights.packaged())
+      >>> backbone = models.load_backbone("packaged")
       >>> backbone(np.zeros((2, 32, 32, 3), np.float32)).shape
       (2, 512)
 
     Args:
       path: A work directory of ``run_pretrain.py``, its ``checkpoints``, one step of
-        it, a torch file of the field (``399.tar``), or a ``.safetensors`` file of
-        ``rdc_jax.models.weights``.
+        it, a torch file of the field (``399.tar``), a ``.safetensors`` file of
+        ``rdc_jax.models.weights``, or ``packaged``: the weights of this package.
       dtype: Of the computation.
       conv: See ``rdc_jax.models.create``.
 
@@ -276,10 +275,13 @@ def read_checkpoint(
     Raises:
       UserError: There is no readable checkpoint.
     """
-    if pathlib.Path(path).is_file():
-        is_ours = pathlib.Path(path).suffix == weights.SUFFIX
+    if path == "packaged":
+        path = weights.packaged()
+    path = pathlib.Path(path)
+    if path.is_file():
+        is_ours = path.suffix == weights.SUFFIX
         return weights.read(path) if is_ours else torch_format.read(path)
-    return load_variables(pathlib.Path(path))
+    return load_variables(path)
 
 
 def _part(variables: Variables, name: str) -> Variables:

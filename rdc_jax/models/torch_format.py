@@ -14,7 +14,7 @@ import numpy as np
 
 from rdc_jax.models.backbones import create
 from rdc_jax.models.torch_pickle import read_tensors
-from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.errors import UserError, first_line
 
 Variables = dict[str, Any]
 
@@ -118,8 +118,7 @@ def write(
     try:
         torch.save({"epoch": epoch, "state": state}, path)
     except (OSError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"cannot write {path}: {reason}") from error
+        raise UserError(f"cannot write {path}: {first_line(error)}") from error
 
 
 def _state(saved: Any, path: Any) -> dict[str, np.ndarray]:

@@ -1,12 +1,11 @@
 """``python -m rdc_jax.predict``: name the classes of your own pictures."""
 
-import io
-import signal
 import sys
 from collections.abc import Sequence
 
 from rdc_jax.predict.options import parse
 from rdc_jax.runtime import errors
+from rdc_jax.runtime.text import ready_stdout
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -22,8 +21,5 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    if hasattr(signal, "SIGPIPE"):  # `... | head` ends the program quietly
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names beyond the terminal's alphabet
-        sys.stdout.reconfigure(errors="backslashreplace")
+    ready_stdout()
     main()

@@ -70,32 +70,26 @@ def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
     {'step': 3}
 
     Args:
-      metadata: Something JSON can hold.
+      metadata: Something JSON can hold; it gets one field more.
       **trees: Saved beside it.
-
-    Returns:
-      The metadata with one field more.
     """
     digests = {name: of_tree(tree) for name, tree in trees.items()}
     digests["metadata"] = of_json(metadata)
     return {**metadata, _FIELD: digests}
 
 
-def verify(sealed: dict[str, Any], **trees: Any) -> dict[str, Any]:
+def verify(noted: dict[str, Any], **trees: Any) -> dict[str, Any]:
     """Give the metadata without checksums; those of older versions have none.
 
     Args:
-      sealed: As ``add`` made them.
+      noted: As ``add`` made them.
       **trees: Those of the trees that were read.
-
-    Returns:
-      The metadata.
 
     Raises:
       ValueError: They, or one of the trees, are not what was saved.
     """
-    metadata = {name: value for name, value in sealed.items() if name != _FIELD}
-    if digests := sealed.get(_FIELD):
+    metadata = {name: value for name, value in noted.items() if name != _FIELD}
+    if digests := noted.get(_FIELD):
         for name, digest in add(metadata, **trees)[_FIELD].items():
             if digests[name] != digest:
                 raise ValueError(f"its {name} are not what was saved")

@@ -11,6 +11,16 @@ class UserError(Exception):
     """
 
 
+def first_line(error: Exception) -> str:
+    """Give the first line of an error's message, or its kind where it has none.
+
+    >>> first_line(ValueError("no room" + chr(10) + "at all")), first_line(KeyError())
+    ('no room', 'KeyError')
+    """
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:200]
+
+
 def guard(main: Callable[[], None], *, debug: bool = False) -> None:
     """Run a program's ``main`` and turn its faults into exit codes.
 

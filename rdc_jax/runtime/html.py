@@ -1,10 +1,8 @@
-"""Pages that are one file of HTML: templates of Jinja2, which is an extra."""
+"""Pages that are one file of HTML, by templates of Jinja2."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from rdc_jax.runtime.errors import UserError
 
 if TYPE_CHECKING:
     import jinja2
@@ -18,15 +16,9 @@ def template(package: str, name: str) -> jinja2.Template:
     Args:
       package: As it is imported, ``rdc_jax.reporting``.
       name: Of the file.
-
-    Raises:
-      UserError: Jinja2 is not installed.
     """
-    try:
-        import jinja2  # Only here: the rest of the package runs without it.
-    except ModuleNotFoundError as error:
-        message = "the page needs jinja2: pip install 'rdc-jax[report]'"
-        raise UserError(message) from error
+    import jinja2  # Only here: most starts need no page.
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package),
         autoescape=True,

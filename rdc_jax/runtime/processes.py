@@ -1,18 +1,19 @@
-"""Where arrays live: a mesh over all devices of all processes.
+"""Processes and devices: who writes, and where arrays live.
 
-The batch is split over the devices, everything else is on each of them. ``jit`` sees
+A batch is sharded over a mesh of devices, everything else is replicated. ``jit`` sees
 global arrays, so losses, gradients and batch-norm statistics are those of the global
 batch, whatever the number of devices.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.errors import UserError, first_line
 
 PyTree = Any
 
@@ -27,6 +28,11 @@ class Layout(NamedTuple):
 
     sharded: NamedSharding
     replicated: NamedSharding
+
+    @property
+    def mesh(self) -> Mesh:
+        """The devices."""
+        return cast(Mesh, self.sharded.mesh)
 
 
 def join_processes(
@@ -55,15 +61,14 @@ def join_processes(
         else:
             jax.distributed.initialize(coordinator, num_processes, process_id)
     except (RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(f"cannot join {coordinator}: {reason}") from error
+        raise UserError(f"cannot join {coordinator}: {first_line(error)}") from error
 
 
-def make_layout() -> Layout:
-    """Lay a mesh over all devices."""
-    mesh = Mesh(np.array(jax.devices()), ("data",))
+def make_layout(devices: Sequence[jax.Device] | None = None) -> Layout:
+    """Lay a mesh over devices; by default, over all of all processes."""
+    mesh = Mesh(np.array(devices or jax.devices()), ("batch",))
     return Layout(
-        sharded=NamedSharding(mesh, PartitionSpec("data")),
+        sharded=NamedSharding(mesh, PartitionSpec("batch")),
         replicated=NamedSharding(mesh, PartitionSpec()),
     )
 
@@ -92,9 +97,6 @@ def put_batch(layout: Layout, local: PyTree) -> PyTree:
     Args:
       layout: Where arrays live.
       local: NumPy arrays: this process's rows, in the order of processes.
-
-    Returns:
-      The global arrays.
     """
     return jax.tree.map(
         lambda x: jax.make_array_from_process_local_data(layout.sharded, x), local

@@ -1,11 +1,25 @@
 """Text for terminals: tables, and names beside what they mean."""
 
+import io
+import signal
+import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 
 WIDTH = 80
 _NAMES = 22  # A longer name has a line of its own.
+
+
+def ready_stdout() -> None:
+    """End quietly when a reader leaves early, as ``| head`` does.
+
+    Letters that are not of the terminal's alphabet are escaped.
+    """
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def table(

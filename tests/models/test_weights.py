@@ -98,3 +98,8 @@ def test_packaged_weights_are_found_or_their_lack_is_told(path, monkeypatch):
     monkeypatch.setattr(weights, "PACKAGED", path.with_name("none"))
     with pytest.raises(UserError, match="has no none: give a checkpoint"):
         weights.packaged()
+
+
+def test_the_packaged_weights_have_a_name():
+    assert read_checkpoint("packaged")[1] == read_checkpoint(weights.PACKAGED)[1]
+    assert read_checkpoint("packaged")[1]["arch"] == "resnet10"

@@ -6,7 +6,6 @@ import jinja2
 import pytest
 
 from rdc_jax.runtime import html
-from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture
@@ -29,9 +28,3 @@ def test_names_are_escaped(package):
 def test_a_forgotten_name_is_an_error(package):
     with pytest.raises(jinja2.UndefinedError):
         html.template(package, "page.html").render()
-
-
-def test_without_jinja_the_command_that_installs_it_is_given(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(UserError, match=r"pip install 'rdc-jax\[report\]'"):
-        html.template("rdc_jax.reporting", "report.html")
