@@ -5,6 +5,7 @@ import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
 import numpy as np
@@ -57,11 +58,11 @@ def feature_cache(
         "backend": jax.default_backend(),
     }
 
-    def build(writer: store.Writer) -> None:
+    def build(notes: dict[str, Any]) -> Iterator[Float32[np.ndarray, "b d"]]:
         with Progress(len(pixels), unit="images", every=math.inf) as bar:
             bar.show(f"features of {pixels.name} {pixels.split}")
             for feat_bd in _features(feature_fn, pixels.images, shape, sharding):
-                writer.append(feat_bd)
+                yield feat_bd
                 bar.advance(len(feat_bd))
 
     size = f"{pixels.images.shape[1]}px"

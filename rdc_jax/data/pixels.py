@@ -6,7 +6,8 @@ import math
 import os
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import PIL
@@ -23,7 +24,7 @@ from rdc_jax.runtime.progress import Progress
 
 _log = logging.getLogger(__name__)
 
-_CHUNK = 32  # images a thread decodes at a time
+_BATCH = 32  # images that a thread takes at a time
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,16 +83,16 @@ def pixel_cache(
     }
     path = pathlib.Path(cache_dir) / cache_name(source.name, source.split, f"{size}px")
 
-    def build(writer: store.Writer) -> None:
-        _decode(source, size, writer)
+    def build(notes: dict[str, Any]) -> Iterator[UInt8[np.ndarray, "1 size size 3"]]:
+        yield from _decoded(source, size, notes)
         if source.fingerprint() != fields["source"]:  # Reads changed files only.
             raise UserError(
                 f"the images of {source.name} changed while they were read: run the "
                 "same command when they are all there"
             )
 
-    stored = store.cached_array(path, fields=fields, build=build)
-    if unreadable := stored.extra["unreadable"]:
+    images, notes = store.cached_array(path, fields=fields, build=build)
+    if unreadable := notes["unreadable"]:
         if not skip_unreadable:
             raise _unreadable_error(source, unreadable)
         _log.warning(
@@ -103,9 +104,9 @@ def pixel_cache(
         name=source.name,
         split=source.split,
         class_names=source.class_names,
-        images=stored.array,
+        images=images,
         labels=source.labels[rows],
-        aspects=np.array(stored.extra["aspects"], np.float32),
+        aspects=np.array(notes["aspects"], np.float32),
         rows=rows,
         fingerprint=checksums.of_json(fields),
     )
@@ -120,45 +121,36 @@ def cache_name(*parts: str) -> str:
     return "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts)
 
 
-def _decode(source: ImageSet, size: int, writer: store.Writer) -> None:
-    """Append every readable image to the store; note the others."""
-    starts = range(0, len(source), _CHUNK)
-    chunks = (range(i, min(i + _CHUNK, len(source))) for i in starts)
+def _decoded(
+    source: ImageSet, size: int, notes: dict[str, Any]
+) -> Iterator[UInt8[np.ndarray, "1 size size 3"]]:
+    """Squares of every readable image; notes their aspects, and the other images."""
+
+    def decode(i: int) -> tuple[UInt8[np.ndarray, "size size 3"], float] | None:
+        try:
+            picture = source.read(i)
+        except UnreadableImage:
+            return None
+        # Resized as a picture: an array would take copies that hold Python's lock.
+        square = picture.resize((size, size), Image.Resampling.BILINEAR)
+        return np.asarray(square), picture.width / picture.height
+
     aspects: list[float] = []
     unreadable: list[int] = []
     with Progress(len(source), unit="images", every=math.inf) as bar:
         bar.show(f"decoding {source.name} {source.split}")
-        for images, shapes, broken in threaded_map(
-            lambda chunk: _decode_chunk(source, size, chunk), chunks, batch=1
-        ):
-            aspects += [width / height for width, height in shapes]
-            unreadable += broken
-            if len(images):
-                writer.append(images)
-            bar.advance(len(images) + len(broken))
+        everything = threaded_map(decode, range(len(source)), batch=_BATCH)
+        for i, decoded in enumerate(everything):
+            bar.advance()
+            if decoded is None:
+                unreadable.append(i)
+                continue
+            square, aspect = decoded
+            aspects.append(aspect)
+            yield square[None]
     if not aspects:
         raise _unreadable_error(source, unreadable)
-    writer.extra |= {"aspects": aspects, "unreadable": unreadable}
-
-
-def _decode_chunk(
-    source: ImageSet, size: int, chunk: Sequence[int]
-) -> tuple[UInt8[np.ndarray, "b size size 3"], list[tuple[int, int]], list[int]]:
-    """Squares, the pictures' widths and heights, and the images that are broken."""
-    squares = np.empty((len(chunk), size, size, 3), np.uint8)
-    shapes: list[tuple[int, int]] = []
-    broken = []
-    for i in chunk:
-        try:
-            picture = source.read(i)
-        except UnreadableImage:
-            broken.append(i)
-            continue
-        # Resized as a picture: an array would take copies that hold Python's lock.
-        square = picture.resize((size, size), Image.Resampling.BILINEAR)
-        squares[len(shapes)] = np.asarray(square)
-        shapes.append(picture.size)
-    return squares[: len(shapes)], shapes, broken
+    notes.update(aspects=aspects, unreadable=unreadable)
 
 
 def _unreadable_error(source: ImageSet, unreadable: list[int]) -> UserError:

@@ -16,11 +16,11 @@ import sys, time, numpy as np
 from rdc_jax.data import store
 folder, seconds = sys.argv[1], float(sys.argv[2])
 
-def build(writer):
+def build(notes):
     with open(f"{folder}/builders", "a") as log:
         log.write("x")
     for i in range(10):
-        writer.append(np.full((100, 10), i))
+        yield np.full((100, 10), i)
         time.sleep(seconds)
 
 print("ready", flush=True)
