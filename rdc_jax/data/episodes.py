@@ -75,7 +75,18 @@ class Episodes(NamedTuple):
 
 
 class EpisodeSampler:
-    """Makes the episodes of one data set: ``sampler(range(100))``, by number.
+    """Makes the episodes of one data set, by number.
+
+    Classes with fewer than ``shot + query`` images are left out, with a warning that
+    names them; fewer classes than ways is a ``UserError``.
+
+    >>> import numpy as np
+    >>> labels, spec = np.repeat(np.arange(8), 20), EpisodeSpec(way=5, shot=1, query=2)
+    >>> tasks = EpisodeSampler(labels, spec, seed=0, dataset="cub")(range(100))
+    >>> tasks.indices.shape, tasks.classes.shape
+    ((100, 15), (100, 5))
+    >>> tasks.labels[0, :5]  # the support
+    array([0, 1, 2, 3, 4], dtype=int32)
 
     Args:
       labels: Class id of every image.
@@ -157,36 +168,6 @@ class EpisodeSampler:
         first_ec1 = self._first[chosen_ec][:, :, None]
         places_ecm = first_ec1 + places_rm.reshape(*chosen_ec.shape, depth)
         return self._images[places_ecm]
-
-
-def sample_episodes(
-    labels: Integer[np.ndarray, "n"],
-    spec: EpisodeSpec,
-    *,
-    seed: int,
-    dataset: str,
-    episodes: range | Integer[np.ndarray, "e"],
-    class_names: Sequence[str] | None = None,
-) -> Episodes:
-    """Make episodes by number; see ``EpisodeSampler`` for the arguments.
-
-    Classes with fewer than ``shot + query`` images are left out, with a warning that
-    names them; fewer classes than ways is a ``UserError``.
-
-    >>> import numpy as np
-    >>> labels, spec = np.repeat(np.arange(8), 20), EpisodeSpec(way=5, shot=1, query=2)
-    >>> tasks = sample_episodes(
-    ...     labels, spec, seed=0, dataset="cub", episodes=range(100)
-    ... )
-    >>> tasks.indices.shape, tasks.classes.shape
-    ((100, 15), (100, 5))
-    >>> tasks.labels[0, :5]  # the support
-    array([0, 1, 2, 3, 4], dtype=int32)
-    """
-    sampler = EpisodeSampler(
-        labels, spec, seed=seed, dataset=dataset, class_names=class_names
-    )
-    return sampler(episodes)
 
 
 def _usable_classes(

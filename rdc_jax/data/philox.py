@@ -96,21 +96,14 @@ def proportional_counts(
     >>> proportional_counts(np.array([[3.0, 1.0]]), np.array([[5, 9]]), total=8)
     array([[5, 3]])
     """
-    weight_ec = _scaled(weight_ec)
+    largest_e1 = weight_ec.max(axis=1, keepdims=True)
+    # Near one, so that no quotient underflows; by a power of two, which keeps ratios.
+    # What is then below the normal numbers has lost digits, and is 0.
+    weight_ec = np.ldexp(weight_ec, -np.frexp(largest_e1)[1])
+    weight_ec = np.where(weight_ec < np.finfo(np.float64).tiny, 0.0, weight_ec)
+    weight_ec = np.where(largest_e1 > 0, weight_ec, 1.0)
     counts = np.zeros(weight_ec.shape, np.int64)
     for _ in range(total):
         claim_ec = np.where(counts < room_ec, weight_ec / (counts + 0.5), -1.0)
         counts[np.arange(len(counts)), claim_ec.argmax(axis=1)] += 1
     return counts
-
-
-def _scaled(weight_ec: Float64[np.ndarray, "e c"]) -> Float64[np.ndarray, "e c"]:
-    """Weights of which the largest is near one, so that no quotient underflows.
-
-    By a power of two, which changes no ratio; what is then below the normal numbers has
-    lost digits, and is 0.
-    """
-    largest_e1 = weight_ec.max(axis=1, keepdims=True)
-    scaled_ec = np.ldexp(weight_ec, -np.frexp(largest_e1)[1])
-    scaled_ec = np.where(scaled_ec < np.finfo(np.float64).tiny, 0.0, scaled_ec)
-    return np.where(largest_e1 > 0, scaled_ec, 1.0)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdc_jax.data.batches import episode_batches, training_batches
-from rdc_jax.data.episodes import EpisodeSpec, sample_episodes
+from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.runtime.errors import UserError
 
 _PIXELS = fake_pixels(50)
@@ -106,9 +106,8 @@ def test_a_batch_that_does_not_divide_is_refused():
 
 
 def test_episode_batches_are_the_episodes_of_the_sampler():
-    expected = sample_episodes(
-        _PIXELS.labels, _SPEC, seed=0, dataset="fake train", episodes=range(8)
-    )
+    sampler = EpisodeSampler(_PIXELS.labels, _SPEC, seed=0, dataset="fake train")
+    expected = sampler(range(8))
     for number, batch in enumerate(_take(_episodes(), 8)):
         np.testing.assert_array_equal(batch["index"], expected.indices[number])
         np.testing.assert_array_equal(batch["label"], expected.labels[number])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec, sample_episodes
+from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.runtime.errors import UserError
 
 _LABELS = np.repeat(np.arange(12), [20, 31, 25, 40, 20, 22, 60, 20, 21, 33, 20, 45])
@@ -18,7 +18,7 @@ _LABELS = np.repeat(np.arange(12), [20, 31, 25, 40, 20, 22, 60, 20, 21, 33, 20, 
 
 def _sample(episodes, labels=_LABELS, *, seed=0, dataset="cub", **spec):
     spec = EpisodeSpec(**{"way": 5, "shot": 2, "query": 6, **spec})
-    return sample_episodes(labels, spec, seed=seed, dataset=dataset, episodes=episodes)
+    return EpisodeSampler(labels, spec, seed=seed, dataset=dataset)(episodes)
 
 
 @st.composite
@@ -41,7 +41,7 @@ def _problems(draw):
 @given(_problems(), st.integers(0, 2**64))
 def test_an_episode_is_well_formed(problem, seed):
     labels, spec = problem
-    tasks = sample_episodes(labels, spec, seed=seed, dataset="x", episodes=range(20))
+    tasks = EpisodeSampler(labels, spec, seed=seed, dataset="x")(range(20))
     s, n = spec.support_size, spec.support_size + spec.query_size
     assert tasks.indices.shape == tasks.labels.shape == (20, n)
     assert tasks.classes.shape == (20, spec.way)
@@ -121,7 +121,7 @@ def test_many_episodes_never_change_between_versions(spec, digest):
     labels = np.repeat(np.arange(12), np.arange(20, 44, 2))
     labels = np.random.default_rng(0).permutation(labels)
     numbers = np.r_[0:300, 5000:5010, 17]
-    tasks = sample_episodes(labels, spec, seed=0, dataset="cub", episodes=numbers)
+    tasks = EpisodeSampler(labels, spec, seed=0, dataset="cub")(numbers)
     content = b"".join(part.tobytes() for part in tasks)
     assert hashlib.sha256(content).hexdigest()[:16] == digest
 
