@@ -13,13 +13,14 @@ from rdc_jax.data.names import canonical_split
 from rdc_jax.data.open import find_source
 from rdc_jax.data.verify import render, verify
 from rdc_jax.runtime import errors
+from rdc_jax.runtime.plugins import load_plugin
 from rdc_jax.runtime.progress import Progress
 
 _VERIFY = """\
 Decode every image of a data set and report what is wrong with it: unreadable,
 truncated and duplicate images (by their pixels), empty classes and classes too
-small for an episode, links that leave the folder, counts that differ from the
-complete data set, and class names that look like another data set's."""
+small for an episode, links that leave the folder, and counts that differ from
+the complete data set."""
 
 _EXAMPLES = """\
 examples:
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     # The other programs have --list; it is understood here too.
     words = ["list" if word == "--list" else word for word in words]
     arguments = _parser().parse_args(words)
+    for path in filter(None, arguments.plugins.split(",")):
+        load_plugin(path)
     if arguments.command == "list":
         print(catalogue(arguments.data_dir))
     else:
@@ -92,20 +95,22 @@ def _parser() -> argparse.ArgumentParser:
         help="a known name or a folder under --data_dir, a path to a folder, a .json "
         "file list, tfds:NAME or synthetic:NAME",
     )
-    check.add_argument(
-        "--split", help="only train, val or test (default: all there is)"
-    )
-    check.add_argument("--way", type=_count, default=5, help="classes an episode (5)")
+    check.add_argument("--split", help="train, val or test (default: all there is)")
+    check.add_argument("--way", type=_count, default=5, help="classes of a task (5)")
     check.add_argument("--shot", type=_count, default=5, help="supports a class (5)")
     check.add_argument("--query", type=_count, default=15, help="queries a class (15)")
     check.add_argument("--json", action="store_true", help="print json instead of text")
-    check.add_argument(
-        "--all", action="store_true", help="print every class and finding"
-    )
+    check.add_argument("--all", action="store_true", help="print all there is to tell")
     listing = commands.add_parser("list", help="list known data sets and what is here")
     for command in (check, listing):
         command.add_argument(
             "--data_dir", metavar="DIR", help="where data sets are (default: here)"
+        )
+        command.add_argument(
+            "--plugins",
+            metavar="FILE,FILE",
+            default="",
+            help="Python files that register data sources of your own",
         )
     return parser
 

@@ -1,8 +1,7 @@
 """The paper's nine data sets by name: classes, splits, counts and origin."""
 
 import dataclasses
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
@@ -33,8 +32,7 @@ class Dataset:
       images: Images of the complete data set.
       per_class: Images a class: one number, or one a class name.
       tolerance: Share by which counts may differ, where releases do.
-      pattern: Regular expression that its class names fit, where they are peculiar.
-      containers: Folders inside its folder that may hold the classes.
+      containers: Folders inside its folder that may hold the classes; it may itself.
       first: Only the first so many images of a class are used.
       largest: Only the ``classes`` largest classes are used.
       tfds: Name in TFDS's catalogue.
@@ -53,8 +51,7 @@ class Dataset:
     images: int | None = None
     per_class: int | Mapping[str, int] | None = None
     tolerance: float = 0.0
-    pattern: str | None = None
-    containers: tuple[str, ...] = ("",)
+    containers: tuple[str, ...] = ()
     first: int | None = None
     largest: bool = False
     tfds: str | None = None
@@ -102,31 +99,6 @@ class Dataset:
             expected is not None and abs(images - expected) > self.tolerance * expected
         )
 
-    def fit(self, class_names: Sequence[str]) -> float:
-        """Share of class names that look like this data set's.
-
-        >>> DATASETS["eurosat"].fit(["Forest", "River", "003.Sooty_Albatross"])
-        0.6666666666666666
-        """
-        if self.pattern is None:
-            return 0.0
-        pattern = re.compile(self.pattern)
-        return sum(bool(pattern.fullmatch(n)) for n in class_names) / len(class_names)
-
-
-def likely(class_names: Sequence[str]) -> Dataset | None:
-    """Guess which known data set these class names belong to.
-
-    >>> likely(["Forest", "River", "SeaLake", "Highway"]).name
-    'eurosat'
-    """
-    best = max(DATASETS.values(), key=lambda dataset: dataset.fit(class_names))
-    return best if best.fit(class_names) >= 0.8 else None
-
-
-def _any_of(names: Iterable[str]) -> str:
-    return f"(?i:{'|'.join(names)})"
-
 
 _EUROSAT = {
     "AnnualCrop": 3000,
@@ -154,7 +126,6 @@ _ALL = (
         partition="given",
         split_classes=MappingProxyType({"train": 64, "val": 16, "test": 20}),
         per_class=600,
-        pattern=r"n\d{8}",
     ),
     Dataset(
         name="cub",
@@ -164,8 +135,7 @@ _ALL = (
         classes=200,
         partition="index",
         images=11_788,
-        pattern=r"\d{3}\.\w.*",
-        containers=("CUB_200_2011/images", "images", ""),
+        containers=("CUB_200_2011/images", "images"),
         tfds="caltech_birds2011",
         tfds_split="train+test",
     ),
@@ -178,14 +148,7 @@ _ALL = (
         classes=196,
         partition="index",
         images=8_144,
-        pattern=r".+[ _](19|20)\d\d",
-        containers=(
-            "cars_train",
-            "car_data/car_data/train",
-            "car_data/train",
-            "train",
-            "",
-        ),
+        containers=("cars_train", "car_data/car_data/train", "car_data/train", "train"),
         tfds="cars196",
     ),
     Dataset(
@@ -196,7 +159,7 @@ _ALL = (
         classes=365,
         partition="index",
         per_class=200,
-        containers=("places365_standard/train", "train", ""),
+        containers=("places365_standard/train", "train"),
         first=200,
         tfds="places365_small",
     ),
@@ -207,7 +170,7 @@ _ALL = (
         layout="<class>/*.jpg, or [train_val2018/]Plantae/<class>/*.jpg",
         classes=200,
         partition="index",
-        containers=("train_val2018/Plantae", "train_val_images/Plantae", "Plantae", ""),
+        containers=("train_val2018/Plantae", "train_val_images/Plantae", "Plantae"),
         first=600,
         largest=True,
         tfds="i_naturalist2018",
@@ -221,8 +184,7 @@ _ALL = (
         classes=38,
         partition="whole",
         images=43_456,
-        pattern=r".+___.+",
-        containers=("dataset/train", "train", ""),
+        containers=("dataset/train", "train"),
         tfds="plant_village",
         tfds_images=54_303,
     ),
@@ -235,8 +197,7 @@ _ALL = (
         partition="whole",
         images=27_000,
         per_class=MappingProxyType(_EUROSAT),
-        pattern=_any_of(_EUROSAT),
-        containers=("2750", "EuroSAT_RGB", "EuroSAT/2750", ""),
+        containers=("2750", "EuroSAT_RGB", "EuroSAT/2750"),
         tfds="eurosat/rgb",
     ),
     Dataset(
@@ -249,7 +210,6 @@ _ALL = (
         partition="whole",
         images=10_015,
         per_class=MappingProxyType(_ISIC),
-        pattern=_any_of(LESIONS),
     ),
     Dataset(
         name="chestx",
@@ -262,7 +222,6 @@ _ALL = (
         images=25_848,
         per_class=MappingProxyType(_CHESTX),
         tolerance=0.01,
-        pattern=_any_of(FINDINGS),
     ),
 )
 

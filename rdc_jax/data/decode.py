@@ -14,7 +14,6 @@ import io
 import pathlib
 
 import numpy as np
-from jaxtyping import UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from rdc_jax.data.names import printable
@@ -48,11 +47,6 @@ class UnreadableImage(UserError):
         return f"{self.where}: {self.reason}; replace the image or remove it"
 
 
-def decode_image(data: bytes, *, where: str) -> UInt8[np.ndarray, "h w 3"]:
-    """``decode_picture`` as an array."""
-    return np.array(decode_picture(data, where=where))
-
-
 def decode_picture(data: bytes, *, where: str) -> Image.Image:
     """Decode an encoded image to RGB.
 
@@ -76,11 +70,6 @@ def decode_picture(data: bytes, *, where: str) -> Image.Image:
             return _to_rgb(_upright(image), image.format)
     except Exception as error:  # PIL's readers raise nearly anything on bad bytes
         raise UnreadableImage(where, _reason(error)) from error
-
-
-def read_image(path: pathlib.Path) -> UInt8[np.ndarray, "h w 3"]:
-    """``read_picture`` as an array."""
-    return np.array(read_picture(path))
 
 
 def read_picture(path: pathlib.Path) -> Image.Image:

@@ -6,6 +6,8 @@ import os
 import pathlib
 from typing import Any
 
+import numpy as np
+
 from rdc_jax.data.image_set import ImageSet, Note, from_files
 from rdc_jax.data.names import printable
 from rdc_jax.runtime.errors import UserError
@@ -42,11 +44,9 @@ def open_filelist(
     where = printable(str(path))
     names, images, labels = _read(path, where)
     full = _resolve(images, path.parent, data_dir, where)
-    folders = {os.path.dirname(p) for p in full}
-    root = os.path.commonpath(folders)
-    below = {folder: os.path.relpath(folder, root) for folder in folders}
-    used = sorted(set(labels))
-    position = {label: index for index, label in enumerate(used)}
+    root = os.path.commonpath({os.path.dirname(image) for image in full})
+    prefix = len(os.path.join(root, ""))
+    used, positions = np.unique(labels, return_inverse=True)
     notes = []
     if missing := len(names) - len(used):
         text = f"{missing} of {len(names)} label names have no image in {where}"
@@ -55,8 +55,8 @@ def open_filelist(
         name or f"{path.resolve().parent.name}-{path.stem}",
         split,
         root,
-        [_join(below[os.path.dirname(p)], os.path.basename(p)) for p in full],
-        [position[label] for label in labels],
+        [image[prefix:] for image in full],
+        positions,
         [names[label] for label in used],
         notes,
     )
@@ -142,7 +142,3 @@ def _resolve(
             f"{printable(images[missing[0]])!r}; looked in {' and '.join(bases)}"
         )
     return full
-
-
-def _join(folder: str, name: str) -> str:
-    return name if folder == os.curdir else os.path.join(folder, name)

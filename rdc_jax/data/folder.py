@@ -5,7 +5,6 @@ links may not leave the folder, and whatever is passed over is noted.
 """
 
 import collections
-import dataclasses
 import os
 import pathlib
 
@@ -37,19 +36,15 @@ def open_folder(
     """
     root = pathlib.Path(folder).resolve()
     listing = Listing(pathlib.Path(confine or root).resolve())
-    classes, loose = [], []
+    rows, loose = [], []
     for entry in listing.entries(root):
         if entry.is_dir():
-            classes.append(entry)
+            images = _images(entry, listing)
+            rows += [(os.path.join(entry.name, image), entry.name) for image in images]
         elif is_image(entry.name):
             loose.append(entry.name)
         else:
             listing.ignore(entry)
-    rows = [
-        (os.path.join(entry.name, image), entry.name)
-        for entry in classes
-        for image in _images(entry, listing)
-    ]
     if not rows:
         raise UserError(_nothing_found(root, bool(loose), listing.notes))
     notes = listing.notes
@@ -92,7 +87,6 @@ def is_image(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in EXTENSIONS
 
 
-@dataclasses.dataclass
 class Listing:
     """Lists folders in sorted order, and remembers what it passed over.
 
@@ -102,11 +96,10 @@ class Listing:
       ignored: How many files of each kind were no images.
     """
 
-    confine: pathlib.Path
-    notes: list[Note] = dataclasses.field(default_factory=list)
-    ignored: collections.Counter[str] = dataclasses.field(
-        default_factory=collections.Counter
-    )
+    def __init__(self, confine: pathlib.Path) -> None:
+        self.confine = confine
+        self.notes: list[Note] = []
+        self.ignored: collections.Counter[str] = collections.Counter()
 
     def entries(self, folder: str | pathlib.Path) -> list[os.DirEntry[str]]:
         """What is visible in a folder and may be read."""

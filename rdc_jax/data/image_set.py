@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int32, UInt8
+from jaxtyping import Int, UInt8
 from PIL import Image
 
 from rdc_jax.data.decode import DECODE_VERSION, read_picture
@@ -45,11 +45,12 @@ class ImageSet:
       name: The data set's name; tasks and results carry it.
       split: ``train``, ``val``, ``test``, or ``all`` where there are no splits.
       ids: One name an image; of a file, its path below ``root``.
-      labels: The class of each image, an index into ``class_names``.
+      labels: The class of each image, an index into ``class_names``; kept as int32.
       class_names: One name a class.
       read: Decodes image ``i`` to RGB; ``UnreadableImage`` where that fails.
       digest: Digest of image ``i`` as it is stored.
-      identity: What all images are a function of, where no ``digest`` is given.
+      identity: What all images are a function of, where no ``digest`` is given: a
+        cache is used again where it is the same.
       root: What comes before an id in messages: a folder with its slash, for files.
       notes: What was noticed while the images were listed.
     """
@@ -64,6 +65,11 @@ class ImageSet:
     identity: str = ""
     root: str = ""
     notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        labels = np.array(self.labels, dtype=np.int32)
+        labels.setflags(write=False)  # Sets share them.
+        object.__setattr__(self, "labels", labels)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -130,9 +136,7 @@ class ImageSet:
             self,
             split=split,
             ids=tuple(self.ids[row] for row in rows),
-            labels=as_labels(
-                np.repeat(np.arange(len(members)), list(map(len, members)))
-            ),
+            labels=np.repeat(np.arange(len(members)), [len(m) for m in members]),
             class_names=tuple(self.class_names[label] for label in classes),
             read=lambda i: self.read(rows[i]),
             digest=digest and (lambda i: digest(rows[i])),
@@ -146,7 +150,7 @@ def from_files(
     split: str,
     root: str | os.PathLike[str],
     paths: Sequence[str],
-    labels: Sequence[int],
+    labels: Sequence[int] | Int[np.ndarray, " n"],
     class_names: Sequence[str],
     notes: Sequence[Note] = (),
 ) -> ImageSet:
@@ -156,7 +160,7 @@ def from_files(
         name=name,
         split=split,
         ids=tuple(paths),
-        labels=as_labels(labels),
+        labels=np.array(labels),
         class_names=tuple(class_names),
         read=lambda i: read_picture(pathlib.Path(base + paths[i])),
         digest=lambda i: _file_digest(base + paths[i]),
@@ -193,15 +197,6 @@ def from_classes(
         [printable(class_name) for class_name in names],
         notes,
     )
-
-
-def as_labels(
-    labels: Sequence[int] | Int[np.ndarray, " n"],
-) -> Int32[np.ndarray, " n"]:
-    """Make a read-only label array, so that sets can share it."""
-    array = np.array(labels, dtype=np.int32)
-    array.setflags(write=False)
-    return array
 
 
 def content_digest(data: bytes) -> bytes:

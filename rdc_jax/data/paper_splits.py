@@ -1,21 +1,71 @@
 """From everything a data set's folder holds to the classes that the paper uses.
 
-A data set that is split by class index may be on disk in two ways:
+A data set that is split by class index may be on disk in three ways:
 
 1. complete: the classes of a split are found by their position in the sorted list;
-2. reduced to the test (novel) classes: when the folder has exactly as many classes
+2. split already, into folders with as many classes as the splits have;
+3. reduced to the test (novel) classes: when the folder has exactly as many classes
    as that split, they are taken as they are, and a note says so.
 
 Any other number of classes means that something is missing, and positions in the
 sorted list would point at wrong classes: an error, not a guess.
 """
 
+import os
+import pathlib
+
 import numpy as np
 
 from rdc_jax.data.datasets import Dataset
+from rdc_jax.data.folder import class_folders, split_folders
 from rdc_jax.data.image_set import ImageSet, Note
-from rdc_jax.data.names import MissingSplit
+from rdc_jax.data.layouts import DatasetHandle, find_folder
+from rdc_jax.data.names import MissingSplit, printable
+from rdc_jax.data.tfds import open_tfds
 from rdc_jax.runtime.errors import UserError
+
+
+def find_known(dataset: Dataset, root: pathlib.Path) -> DatasetHandle:
+    """One of the paper's data sets, complete, reduced or already split."""
+    splits = split_folders(root) if dataset.partition == "index" else {}
+    sizes = [(len(class_folders(f)), dataset.size(s)) for s, f in splits.items()]
+    if sizes and all(count == expected for count, expected in sizes):
+        return find_folder(root, dataset.name)._replace(dataset=dataset)
+    if dataset.partition != "given":
+        root = _container(dataset, root)
+    plain = find_folder(root, dataset.name)
+
+    def open_split(split: str) -> ImageSet:
+        if dataset.partition != "given":
+            return take_split(dataset, plain.open(plain.parts[0]), split)
+        if "all" in plain.parts and split != "all":
+            where = printable(str(root))
+            raise UserError(f"{where} is not split; expected {dataset.layout}")
+        return take_split(dataset, plain.open(split), split)
+
+    return plain._replace(open=open_split, dataset=dataset)
+
+
+def find_known_in_tfds(
+    dataset: Dataset, data_dir: str | os.PathLike[str] | None
+) -> DatasetHandle:
+    """One of the paper's data sets out of TFDS, which has all its classes."""
+    name = dataset.tfds
+    if name is None:
+        raise UserError(f"TFDS has no {dataset.name}; use its files: {dataset.layout}")
+
+    def open_split(split: str) -> ImageSet:
+        everything = open_tfds(
+            name,
+            data_dir=data_dir,
+            tfds_split=dataset.tfds_split,
+            split="all",
+            name=dataset.name,
+            keep=dataset.tfds_keep,
+        )
+        return take_split(dataset.in_tfds(), everything, split)
+
+    return DatasetHandle(dataset.name, ("all",), open_split, dataset)
 
 
 def take_split(dataset: Dataset, images: ImageSet, split: str) -> ImageSet:
@@ -54,17 +104,27 @@ def take_split(dataset: Dataset, images: ImageSet, split: str) -> ImageSet:
     )
 
 
+def _container(dataset: Dataset, root: pathlib.Path) -> pathlib.Path:
+    """The folder that holds the classes: the first with a fitting number of them."""
+    folders = [*(root / below for below in dataset.containers), root]
+    sizes = {f: len(class_folders(f)) for f in folders if not split_folders(f)}
+    fitting = (dataset.classes, dataset.size("test"))
+    for folder, size in sizes.items():
+        if size in fitting or (dataset.largest and size > dataset.classes):
+            return folder
+    return next((folder for folder, size in sizes.items() if size), root)
+
+
 def _limited(dataset: Dataset, images: ImageSet) -> ImageSet:
     """Apply the limits on classes and on images a class."""
     counts = np.bincount(images.labels, minlength=len(images.class_names))
-    classes: list[int] = list(range(len(counts)))
+    classes = np.arange(len(counts))
     if dataset.largest and len(counts) > dataset.classes:
         # Stable, so that ties go to the first name in the sorted list.
-        by_size = np.argsort(-counts, kind="stable")[: dataset.classes]
-        classes = np.sort(by_size).tolist()
+        classes = np.sort(np.argsort(-counts, kind="stable")[: dataset.classes])
     if dataset.first is None and len(classes) == len(counts):
         return images
-    return images.take(classes, split=images.split, first=dataset.first)
+    return images.take(classes.tolist(), split=images.split, first=dataset.first)
 
 
 def _differences(dataset: Dataset, images: ImageSet) -> tuple[Note, ...]:

@@ -100,44 +100,32 @@ def _labelled(
     path: pathlib.Path, table: Table, where: str
 ) -> Iterator[tuple[str, str]]:
     """Image key and class of every wanted row; each image once."""
-    seen = set()
-    for line, row in _read(path, table.columns, where):
-        try:
-            class_name = table.class_of(row)
-        except ValueError as error:
-            raise UserError(f"{where} line {line}: {error}") from error
-        if class_name is None:
-            continue
-        key = row[table.columns[0]]
-        if key in seen:
-            raise UserError(
-                f"{where} line {line}: {key!r} is listed twice; list it once"
-            )
-        seen.add(key)
-        yield key, class_name
-
-
-def _read(
-    path: pathlib.Path, columns: tuple[str, ...], where: str
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and cells of every row."""
+    seen, line = set(), 1
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file, skipinitialspace=True)
             header = reader.fieldnames or ()
-            if lacking := [c for c in columns if c not in header]:
+            if lacking := [c for c in table.columns if c not in header]:
                 raise UserError(
                     f"{where} lacks the columns {', '.join(lacking)}; it has "
                     f"{', '.join(header) or 'nothing'}"
                 )
             for row in reader:
+                line, key = reader.line_num, row[table.columns[0]]
                 if None in row.values():
-                    raise UserError(f"{where} line {reader.line_num}: too few columns")
-                yield reader.line_num, row
+                    raise ValueError("too few columns")
+                if (class_name := table.class_of(row)) is None:
+                    continue
+                if key in seen:
+                    raise ValueError(f"{key!r} is listed twice; list it once")
+                seen.add(key)
+                yield key, class_name
     except OSError as error:
         raise UserError(f"cannot read {where}: {error.strerror}") from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise UserError(f"{where} is not a csv file: {error}") from error
+    except ValueError as error:
+        raise UserError(f"{where} line {line}: {error}") from error
 
 
 def _index_images(root: pathlib.Path) -> tuple[dict[str, str], list[Note]]:

@@ -6,8 +6,10 @@ import pathlib
 import re
 from typing import Any
 
+import numpy as np
+
 from rdc_jax.data.decode import UnreadableImage, decode_picture
-from rdc_jax.data.image_set import ImageSet, Note, as_labels, content_digest
+from rdc_jax.data.image_set import ImageSet, Note, content_digest
 from rdc_jax.data.names import MissingSplit, split_names
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.runtime.errors import UserError
@@ -216,13 +218,11 @@ def _listed(
     labelled = [example for example in wanted_rows if example[0] >= 0]
     if not labelled:
         raise UserError(f"{records!r} has no labelled examples; try another split")
-    used = {label for label, _, _ in labelled}
     # By number where labels have no names, because "10" comes before "9".
     numbered = names == [str(label) for label in range(len(names))]
-    order = sorted(used, key=None if numbered else names.__getitem__)
-    position = {label: index for index, label in enumerate(order)}
-    labelled.sort(key=lambda example: (position[example[0]], *example[1:]))
+    labelled.sort(key=lambda e: (e[0] if numbered else names[e[0]], *e[1:]))
     labels, ids, rows = zip(*labelled, strict=True)
+    position = {label: index for index, label in enumerate(dict.fromkeys(labels))}
     root = f"tfds:{records.dataset_info.full_name}#"
 
     def encoded(i: int) -> bytes:
@@ -238,8 +238,8 @@ def _listed(
         name=name,
         split=split,
         ids=ids,
-        labels=as_labels([position[label] for label in labels]),
-        class_names=tuple(names[label] for label in order),
+        labels=np.array([position[label] for label in labels]),
+        class_names=tuple(names[label] for label in position),
         read=lambda i: decode_picture(encoded(i), where=root + ids[i]),
         digest=lambda i: content_digest(encoded(i)),
         root=root,

@@ -4,31 +4,18 @@ import collections
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from rdc_jax.data.datasets import Dataset, likely
+from rdc_jax.data.datasets import Dataset
 from rdc_jax.data.decode import UnreadableImage
-from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.image_set import ImageSet, Note
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.runtime.text import table
 
 _LINES = 20  # findings of one kind, unless all are asked for
 _ROWS = 60  # classes, likewise
-
-
-class Finding(NamedTuple):
-    """One fault of a data set.
-
-    Attributes:
-      kind: ``unreadable``, ``truncated``, ``duplicate``, ``small class``, ``count``,
-        ``other data set``, or the kind of a note.
-      text: One line for people, with the file or class.
-    """
-
-    kind: str
-    text: str
 
 
 @dataclasses.dataclass
@@ -60,7 +47,8 @@ class Report:
       name: The data set's name.
       split: The split, or ``all``.
       classes: One row a class.
-      findings: Faults; none means that all is well.
+      findings: Faults, of kind ``unreadable``, ``truncated``, ``duplicate``, ``small
+        class``, ``count`` or as the images were listed; none means that all is well.
       remarks: Things to know that are no faults.
       smallest: Height and width of the image with the fewest pixels.
       largest: Height and width of the image with the most pixels.
@@ -69,8 +57,8 @@ class Report:
     name: str
     split: str
     classes: tuple[ClassRow, ...]
-    findings: tuple[Finding, ...]
-    remarks: tuple[str, ...]
+    findings: tuple[Note, ...]
+    remarks: tuple[Note, ...]
     smallest: tuple[int, int]
     largest: tuple[int, int]
 
@@ -81,10 +69,10 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """A plain structure with every field, for ``json.dumps``."""
-        findings = [finding._asdict() for finding in self.findings]
         return {
             **dataclasses.asdict(self),
-            "findings": findings,
+            "findings": [{"kind": n.kind, "text": n.text} for n in self.findings],
+            "remarks": [f"{note.kind}: {note.text}" for note in self.remarks],
             "images": self.images,
         }
 
@@ -112,8 +100,7 @@ def verify(
       tick: Called after each image, to show progress.
     """
     rows = _rows(images, dataset)
-    findings = [Finding(kind, text) for kind, text, problem in images.notes if problem]
-    remarks = [f"{kind}: {text}" for kind, text, problem in images.notes if not problem]
+    findings = [note for note in images.notes if note.problem]
     first: dict[bytes, int] = {}
     sizes = set()
     looks = threaded_map(lambda i: _look(images, i), range(len(images)))
@@ -122,7 +109,7 @@ def verify(
         row = rows[images.labels[i]]
         if fault:
             kind = "truncated" if fault == "truncated" else "unreadable"
-            findings.append(Finding(kind, f"{images.locate(i)}: {fault}"))
+            findings.append(Note(kind, f"{images.locate(i)}: {fault}"))
             continue
         row.readable += 1
         sizes.add(size)
@@ -132,30 +119,19 @@ def verify(
             same_class = images.labels[twin] == images.labels[i]
             other = "" if same_class else ", in another class"
             text = f"{images.locate(i)}: same pixels as {images.locate(twin)}{other}"
-            findings.append(Finding("duplicate", text))
+            findings.append(Note("duplicate", text))
     findings += _small(rows, way, shot + query)
-    guess = likely(images.class_names)
-    if guess and dataset is None:
-        remarks.append(
-            f"the class names look like {guess.name}'s: verify it by that name to "
-            "check its counts"
-        )
-    elif (
-        guess and dataset and guess != dataset and dataset.fit(images.class_names) < 0.5
-    ):
-        text = f"the class names look like {guess.name}'s, not {dataset.name}'s"
-        findings.append(Finding("other data set", text))
     off = [row.name for row in rows if row.miscounted]
     # One line for all classes, unless the total was reported already.
     if off and not any(finding.kind == "count" for finding in findings):
         text = f"{len(off)} of {len(rows)} classes have another number of images than "
-        findings.append(Finding("count", f"{text}expected, first {off[0]}"))
+        findings.append(Note("count", f"{text}expected, first {off[0]}"))
     return Report(
         name=images.name,
         split=images.split,
         classes=tuple(rows),
         findings=tuple(findings),
-        remarks=tuple(remarks),
+        remarks=tuple(note for note in images.notes if not note.problem),
         smallest=min(sizes, key=np.prod, default=(0, 0)),
         largest=max(sizes, key=np.prod, default=(0, 0)),
     )
@@ -168,7 +144,29 @@ def render(report: Report, *, everything: bool = False) -> str:
       report: From ``verify``.
       everything: Show every class and finding, however many there are.
     """
-    return "\n".join(_lines(report, everything))
+    part = f"{report.name}, {report.split}"
+    size = " to ".join(f"{h}x{w}" for h, w in (report.smallest, report.largest))
+    classes = f"{len(report.classes)} classes"
+    lines = [f"{part}: {classes}, {report.images:,} images of {size} px"]
+    cells = [_cells(row) for row in report.classes]
+    if len(cells) > _ROWS and not everything:
+        cells = [row for row in cells if row[-1]][:_ROWS]
+    if cells:
+        heading = ["class", "images", "expected", "unreadable", "duplicates", ""]
+        lines += ["", table([heading, *cells], right=frozenset({1, 2, 3, 4}))]
+    if hidden := len(report.classes) - len(cells):
+        lines.append(f"({hidden} more classes; --all shows them)")
+    lines += ["", *(f"note: {note.kind}: {note.text}" for note in report.remarks)]
+    shown: collections.Counter[str] = collections.Counter()
+    for finding in report.findings:
+        shown[finding.kind] += 1
+        if everything or shown[finding.kind] <= _LINES:
+            lines.append(f"{finding.kind}: {finding.text}")
+    for kind, times in shown.items():
+        if times > _LINES and not everything:
+            lines.append(f"{kind}: {times - _LINES} more (--all shows them)")
+    counts = ", ".join(f"{times} {kind}" for kind, times in shown.items())
+    return "\n".join([*lines, f"{part}: {counts or 'no findings'}"])
 
 
 def _rows(images: ImageSet, dataset: Dataset | None) -> list[ClassRow]:
@@ -192,58 +190,24 @@ def _look(images: ImageSet, i: int) -> tuple[tuple[int, int], bytes, str]:
     return (pixels.shape[0], pixels.shape[1]), digest.digest(), ""
 
 
-def _small(rows: list[ClassRow], way: int, needed: int) -> Iterator[Finding]:
+def _small(rows: list[ClassRow], way: int, needed: int) -> Iterator[Note]:
     small = [row for row in rows if row.readable < needed]
     for row in small:
         text = f"{row.name}: {row.readable} readable images, an episode needs {needed}"
-        yield Finding("small class", text)
+        yield Note("small class", text)
     large = len(rows) - len(small)
     if large < way:
         text = f"{large} classes are large enough, an episode needs {way}"
-        yield Finding("small class", text)
+        yield Note("small class", text)
 
 
-def _lines(report: Report, everything: bool) -> Iterator[str]:
-    part = f"{report.name}, {report.split}"
-    size = " to ".join(f"{h}x{w}" for h, w in (report.smallest, report.largest))
-    yield (
-        f"{part}: {len(report.classes)} classes, {report.images:,} images of {size} px"
-    )
-    yield ""
-    rows = [(row, _marks(row)) for row in report.classes]
-    if len(rows) > _ROWS and not everything:
-        rows = [(row, marks) for row, marks in rows if marks][:_ROWS]
-    if rows:
-        heading = ["class", "images", "expected", "unreadable", "duplicates", ""]
-        cells = [_cells(row, marks) for row, marks in rows]
-        yield table([heading, *cells], right=frozenset({1, 2, 3, 4}))
-    if hidden := len(report.classes) - len(rows):
-        yield f"({hidden} more classes; --all shows them)"
-    yield ""
-    for remark in report.remarks:
-        yield f"note: {remark}"
-    shown: collections.Counter[str] = collections.Counter()
-    for kind, text in report.findings:
-        shown[kind] += 1
-        if everything or shown[kind] <= _LINES:
-            yield f"{kind}: {text}"
-    for kind, times in shown.items():
-        if times > _LINES and not everything:
-            yield f"{kind}: {times - _LINES} more (--all shows them)"
-    counts = ", ".join(f"{times} {kind}" for kind, times in shown.items())
-    yield f"{part}: {counts or 'no findings'}"
-
-
-def _cells(row: ClassRow, marks: str) -> list[str]:
+def _cells(row: ClassRow) -> list[str]:
+    """A row of the table; the last cell says what is wrong with the class."""
     numbers = (row.images, row.expected, row.images - row.readable, row.duplicates)
-    cells = ["-" if number is None else f"{number:,}" for number in numbers]
-    return [row.name, *cells, marks]
-
-
-def _marks(row: ClassRow) -> str:
     marks = {
         "count": row.miscounted,
         "unreadable": row.readable < row.images,
         "duplicates": row.duplicates > 0,
     }
-    return ", ".join(mark for mark, holds in marks.items() if holds)
+    cells = ["-" if number is None else f"{number:,}" for number in numbers]
+    return [row.name, *cells, ", ".join(mark for mark, holds in marks.items() if holds)]

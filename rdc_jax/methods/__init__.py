@@ -28,4 +28,4 @@ from rdc_jax.methods.base import get_method as get_method
 from rdc_jax.methods.base import jitted as jitted
 from rdc_jax.methods.base import names as names
 from rdc_jax.methods.base import register as register
-from rdc_jax.methods.plugins import load_plugin as load_plugin
+from rdc_jax.runtime.plugins import load_plugin as load_plugin

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from data.pictures import make_empty_files
 
-from rdc_jax.data.datasets import DATASETS, likely
+from rdc_jax.data.datasets import DATASETS
 from rdc_jax.data.folder import open_folder
 from rdc_jax.data.open import open_source
 from rdc_jax.data.paper_splits import take_split
@@ -47,12 +47,9 @@ def test_split_sizes(name):
 def test_what_is_known_is_consistent(dataset):
     assert dataset.origin.startswith("http")
     assert dataset.layout
-    if dataset.pattern:
-        re.compile(dataset.pattern)
     if dataset.per_class and not isinstance(dataset.per_class, int):
         assert len(dataset.per_class) == dataset.classes
         assert sum(dataset.per_class.values()) == dataset.images
-    assert dataset.containers[-1] == ""
 
 
 @pytest.mark.parametrize("count", [196, 200, 365])
@@ -179,17 +176,6 @@ def test_unsplit_miniimagenet_is_refused(tmp_path):
     make_empty_files(tmp_path / "miniimagenet", _names(100))
     with pytest.raises(UserError, match="is not split; expected"):
         open_source("miniimagenet", tmp_path, "train")
-
-
-def test_class_names_give_a_data_set_away():
-    assert likely(["001.Black_footed_Albatross", "002.Laysan_Albatross"]).name == "cub"
-    assert likely(["MEL", "nv", "bcc"]).name == "isic"
-    assert (
-        likely(["Audi TT RS Coupe 2012", "smart_fortwo_Convertible_2012"]).name
-        == "cars"
-    )
-    assert likely(["n01532829", "n01558993"]).name == "miniimagenet"
-    assert likely(["cat", "dog", "airfield", "Quercus robur"]) is None
 
 
 def test_every_data_set_is_documented():

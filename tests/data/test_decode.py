@@ -9,11 +9,11 @@ import pytest
 from data.pictures import encode, pixels
 from PIL import Image, ImageFile
 
-from rdc_jax.data.decode import UnreadableImage, decode_image, read_image
+from rdc_jax.data.decode import UnreadableImage, decode_picture, read_picture
 
 
 def _decode(data):
-    return decode_image(data, where="x.img")
+    return np.array(decode_picture(data, where="x.img"))
 
 
 def _png(width, height, depth, colour, body):
@@ -190,4 +190,4 @@ def test_pil_settings_are_left_alone():
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UnreadableImage, match=r"gone\.jpg: No such file"):
-        read_image(tmp_path / "gone.jpg")
+        read_picture(tmp_path / "gone.jpg")

@@ -63,9 +63,9 @@ def test_normalize_sees_pixels_and_replaces_imagenets():
 
 
 def test_pictures_in_arrays_equal_pictures_in_files(folders, checkpoint):
-    from rdc_jax.data.decode import read_image
+    from rdc_jax.data.decode import read_picture
 
-    pictures = np.stack([read_image(path) for path in paths_of(folders)])
+    pictures = np.stack([read_picture(path) for path in paths_of(folders)])
     classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
     np.testing.assert_array_equal(
         classifier.predict_proba(folders.query), classifier.predict_proba(pictures)

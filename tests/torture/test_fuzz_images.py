@@ -9,7 +9,7 @@ from data.pictures import encode, pixels
 from hypothesis import strategies as st
 from torture.fuzz import edited, fuzz
 
-from rdc_jax.data.decode import UnreadableImage, decode_image
+from rdc_jax.data.decode import UnreadableImage, decode_picture
 from rdc_jax.data.open import open_source
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
@@ -19,7 +19,7 @@ FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 @fuzz(st.sampled_from(FORMATS).flatmap(lambda f: edited(encode(pixels(6), f))))
 def test_images(content):
     try:
-        image = decode_image(content, where="x.img")
+        image = np.array(decode_picture(content, where="x.img"))
     except UnreadableImage as error:
         reason = error.reason
     else:
@@ -51,7 +51,7 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_images_of_every_format_are_refused(name):
     with pytest.raises(UnreadableImage) as caught:
-        decode_image(HUGE[name], where="x.img")
+        decode_picture(HUGE[name], where="x.img")
     assert "\n" not in str(caught.value)
 
 

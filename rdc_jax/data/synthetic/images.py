@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int, UInt8, UInt32
 from PIL import Image
 
-from rdc_jax.data.image_set import ImageSet, as_labels
+from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import MissingSplit, canonical_split
 from rdc_jax.data.synthetic.blobs import BLOBS
 from rdc_jax.data.synthetic.canvas import Domain
@@ -91,7 +91,7 @@ def open_synthetic(
         name=name,
         split=split,
         ids=[f"{c}/{i} (seed {seed})" for c in class_names for i in range(per_class)],
-        labels=as_labels(np.repeat(np.arange(len(labels)), per_class)),
+        labels=np.repeat(np.arange(len(labels)), per_class),
         class_names=class_names,
         read=read,
         identity=checksums.of_json(

@@ -1,4 +1,4 @@
-"""Python files of the user that register methods."""
+"""Python files of the user's own, which register what they bring by name."""
 
 import importlib.util
 import pathlib
@@ -8,7 +8,7 @@ from rdc_jax.runtime.errors import UserError
 
 
 def load_plugin(path: str | pathlib.Path) -> pathlib.Path:
-    """Run a Python file that registers methods; a second time does nothing.
+    """Run a Python file that registers something; a second time does nothing.
 
     Args:
       path: The file.
