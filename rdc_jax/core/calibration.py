@@ -56,30 +56,36 @@ class Space(NamedTuple):
 
 
 def calibrate(
-    feat_nd: Float[Array, "n d"],
-    *,
-    valid_n: Bool[Array, " n"],
-    equal_nn: Bool[Array, "n n"],
+    rows: Rows,
     params: RDCParams,
+    *,
+    equal_nn: Bool[Array, "n n"],
     same_class_ss: Bool[Array, "s s"] | None = None,
 ) -> Space:
     """Re-rank one space's distances (Eq. 3-8).
 
     Args:
-      feat_nd: l2-normalised rows, supports first.
-      valid_n: Rows that count.
-      equal_nn: Rows known to be equal.
+      rows: l2-normalised, supports first.
       params: See ``RDCParams``.
+      equal_nn: Rows known to be equal. Not computed here: a projection moves equal rows
+        apart by rounding, so the second space takes this from the features before it.
       same_class_ss: Supports of one class, if any are labelled.
     """
+    # Eq. 3: D, [n, n].
     original_nn = pairwise_distances(
-        feat_nd, equal_nn=equal_nn, valid_n=valid_n, distance=params.distance
+        rows.feat, equal_nn=equal_nn, valid_n=rows.valid, distance=params.distance
     )
+    # Eq. 4: R(i, k), expanded to R̂(i, k). Every later step needs ranks below k + 1 or
+    # k2 only, so farther ones are not found.
     depth = max(params.k + 1, params.k2)
-    place_nn = rank_positions(original_nn, valid_n, depth)
+    place_nn = rank_positions(original_nn, rows.valid, depth)
     sets_nn = neighbour_sets(place_nn, params=params, same_class_ss=same_class_ss)
+    # Eq. 5: each set as a row V_i of n weights.
     code_nn = encode(original_nn, sets_nn, normalize=params.normalize)
+    # After Eq. 5: V_i is the mean over the k2 nearest rows, i itself included.
     code_nn = query_expansion(code_nn, place_nn < params.k2)
+    # Eq. 7, which is Eq. 6 with weights for members, then Eq. 8: λ D + (1 - λ) D_J.
+    # λ may be traced in any dtype, and must not change that of D.
     lam = jnp.asarray(params.lam, original_nn.dtype)
     calibrated_nn = lam * original_nn + (1 - lam) * jaccard_distances(code_nn)
     return Space(original_nn, calibrated_nn, sets_nn)
@@ -93,6 +99,7 @@ def project(rows: Rows, params: RDCParams) -> Float[Array, "n p"]:
             return feat_nd
         case "tanh":
             if params.centre:
+                # Padding is zero, and stays out of the mean and of the kernel.
                 count = jnp.maximum(rows.valid.sum(), 1).astype(feat_nd.dtype)
                 centred_nd = feat_nd - feat_nd.sum(axis=0, keepdims=True) / count
                 feat_nd = jnp.where(rows.valid[:, None], centred_nd, 0)
@@ -173,13 +180,9 @@ def calibrated_distances(
     same_class_ss = None
     if support_labels is not None:
         same_class_ss = _same_class(support_labels, rows)
-    feat_nd = l2_normalize(rows.feat)
+    unit = rows._replace(feat=l2_normalize(rows.feat))
     space = calibrate(
-        feat_nd,
-        valid_n=rows.valid,
-        equal_nn=equal_rows(feat_nd),
-        params=params,
-        same_class_ss=same_class_ss,
+        unit, params, equal_nn=equal_rows(unit.feat), same_class_ss=same_class_ss
     )
     return mask_pairs(space.calibrated, rows, float_dtype(features))
 
@@ -220,6 +223,7 @@ def _same_class(
     if num_classes is not None:
         known_s &= labels_s < num_classes
     valid_s = rows.valid[: labels_s.shape[0]]
+    # A support of no class keeps to itself, or it would lose even its own row.
     alone_ss = jnp.eye(labels_s.shape[0], dtype=bool)
     same_ss = (labels_s[:, None] == labels_s[None, :]) & known_s[:, None]
     return (same_ss | alone_ss) & valid_s[:, None] & valid_s[None, :]
@@ -270,28 +274,24 @@ def rdc(
     rows = task_rows(support, query, support_mask, query_mask)
     same_class_ss = _same_class(support_labels, rows, num_classes)
 
-    feat_nd = l2_normalize(rows.feat)
-    equal_nn = equal_rows(feat_nd)
-    space = calibrate(
-        feat_nd,
-        valid_n=rows.valid,
-        equal_nn=equal_nn,
-        params=params,
-        same_class_ss=same_class_ss,
-    )
+    # D̂_o: the original space.
+    unit = rows._replace(feat=l2_normalize(rows.feat))
+    equal_nn = equal_rows(unit.feat)
+    space = calibrate(unit, params, equal_nn=equal_nn, same_class_ss=same_class_ss)
     combined_nn = space.calibrated
     if params.subspace != "none":
+        # Rows of one direction and two lengths are equal above, but not to a kernel of
+        # raw rows.
         if params.kernel_input == "raw":
             equal_nn = equal_rows(rows.feat)
+        # D̂_sub: the task's subspace (Eq. 9-10), and D̂_com = (D̂_o + D̂_sub) / 2.
+        projected = rows._replace(feat=l2_normalize(project(rows, params)))
         second = calibrate(
-            l2_normalize(project(rows, params)),
-            valid_n=rows.valid,
-            equal_nn=equal_nn,
-            params=params,
-            same_class_ss=same_class_ss,
+            projected, params, equal_nn=equal_nn, same_class_ss=same_class_ss
         )
         combined_nn = (space.calibrated + second.calibrated) / 2
 
+    # A query's distance to a class: the mean, or the least, over the class's supports.
     s = jnp.shape(support)[0]
     member_sc = membership(support_labels, rows.valid[:s], num_classes)
     dist_qc = class_distances(combined_nn[s:, :s], member_sc, params.linkage)

@@ -39,6 +39,7 @@ def squared_distances(feat_nd: Float[Array, "n d"]) -> Float[Array, "n n"]:
 def _polarise(gram_nn: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Squared distances from inner products."""
     norm_n = jnp.diagonal(gram_nn)
+    # Norms are summed first, so that the result is symmetric to the last bit.
     return (norm_n[:, None] + norm_n[None, :]) - 2 * gram_nn
 
 
@@ -52,6 +53,8 @@ def _squared_distances_jvp(primals, tangents):  # type: ignore[no-untyped-def]
 
 def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Square root with gradient zero, instead of infinite, where x is zero."""
+    # Two wheres: the gradient of the branch not taken is multiplied by zero, and
+    # zero times the infinite slope at zero would be NaN.
     positive = x > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1)), 0)
 
@@ -75,10 +78,13 @@ def pairwise_distances(
       ``[n, n]``; symmetric when Euclidean. Pairs with rows that do not count are
       meaningless.
     """
+    # Rounding may leave equal rows apart, or push a small distance below zero. Both
+    # matter here: ties decide ranks, and the square root has no gradient at zero.
     squared_nn = squared_distances(feat_nd)
     squared_nn = jnp.where(equal_nn, 0, jnp.maximum(squared_nn, 0))
     if distance == "euclidean":
-        return safe_sqrt(squared_nn)
+        return safe_sqrt(squared_nn)  # Eq. 3
+    # Zhong's code: D² over the row's maximum, which makes the matrix asymmetric.
     largest_n1 = jnp.where(valid_n[None, :], squared_nn, 0).max(axis=1, keepdims=True)
     return squared_nn / jnp.where(largest_n1 > 0, largest_n1, 1)
 
@@ -87,5 +93,6 @@ def cross_distances(
     query_qd: Float[Array, "q d"], proto_cd: Float[Array, "c d"]
 ) -> Float[Array, "q c"]:
     """Euclidean distances between two small sets of rows, by direct differences."""
+    # [q, c, d] is small for a task, and differences lose fewer digits than products.
     difference_qcd = query_qd[:, None, :] - proto_cd[None, :, :]
     return safe_sqrt((difference_qcd * difference_qcd).sum(axis=-1))

@@ -21,8 +21,10 @@ def attention_mask(
       >>> rdc_jax.attention_mask(jnp.eye(2, dtype=bool), alpha=0.5).tolist()
       [[1.5, 1.0], [1.0, 1.5]]
     """
-    weight_nn = jnp.where(jnp.asarray(neighbours), 1 + jnp.asarray(alpha), 1)
-    return weight_nn.astype(weight_nn.dtype)  # Of a plain number, the type is weak.
+    weight_nn = jnp.where(jnp.asarray(neighbours), 1 + jnp.asarray(alpha), 1)  # Eq. 11
+    # A Python number for alpha makes the result weakly typed, and weak types take the
+    # dtype of whatever they meet: the cast to its own dtype makes it an ordinary array.
+    return weight_nn.astype(weight_nn.dtype)
 
 
 def soft_distribution(
@@ -43,6 +45,7 @@ def soft_distribution(
     Returns:
       Log-probabilities; -inf, without a gradient, at pairs that do not count.
     """
+    # -inf before the softmax, not zero after it: the rest must still sum to one.
     logits_nn = jnp.where(pairs, sign * distances / tau, -jnp.inf)
     return jax.nn.log_softmax(logits_nn, axis=1)
 
@@ -93,18 +96,21 @@ def kl_loss(
     pairs = real_n[:, None] & real_n[None, :]
     if not include_self:
         pairs = pairs & ~jnp.eye(n, dtype=bool)
-    # A row without any pair still gets one, so that its softmax is defined.
+    # A row of padding has no pair. It gets itself, so that its softmax is defined, and
+    # is left out of the mean.
     counted_n = pairs.any(axis=1)
     filled = jnp.where(counted_n[:, None], pairs, jnp.eye(n, dtype=bool))
     log_p, log_q = (
         soft_distribution(weight * x, tau, pairs=filled, sign=sign)
         for x in (target, original)
     )
-    # Pairs that do not count are -inf in both: their difference must not be taken.
+    # Eq. 12: Σ_j p log(p / q), with p of the target. Pairs that do not count are -inf
+    # in both, and the difference of two infinities is NaN: they are zeroed before it.
     gain = jnp.where(filled, log_p, 0) - jnp.where(filled, log_q, 0)
     terms = jnp.where(filled, jnp.exp(log_p) * gain, 0)
     kl_n = jnp.where(counted_n, terms.sum(axis=1), 0)
     count = jnp.maximum(counted_n.sum(), 1).astype(kl_n.dtype)
+    # Gradients of softened distributions fall as 1/τ² (Hinton et al. 2015).
     loss = jnp.square(tau) * kl_n.sum() / count
     return loss.astype(dtype)
 

@@ -27,7 +27,12 @@ def rank_positions(
     ranked = min(depth, n)
     key_nn = jnp.where(valid_n[None, :], -dist_nn, -jnp.inf)
     key_nn = jnp.where(jnp.eye(n, dtype=bool), jnp.inf, key_nn)
-    _, order_nr = lax.top_k(key_nn, ranked)  # equal keys: the lowest index first
+    _, order_nr = lax.top_k(key_nn, ranked)  # [n, r]; equal keys: lowest index first
+    # Invert the ranking: order says which column has rank r, we want each column's
+    # rank. A scatter would do it, one element after the other on CPU and slowly on
+    # TPU. Instead, each of the r ranked columns of a row gets depth - rank points by
+    # comparison, and the others none: depth - points is the rank, or depth. The
+    # comparison is fused into the sum, so that [n, r, n] is never stored.
     hit_nrn = order_nr[:, :, None] == jnp.arange(n, dtype=order_nr.dtype)
     points_r = depth - jnp.arange(ranked)
     place_nn = depth - jnp.where(hit_nrn, points_r[None, :, None], 0).sum(axis=1)
@@ -36,7 +41,8 @@ def rank_positions(
 
 
 def _count(mask: Bool[Array, "..."]) -> Float[Array, "..."]:
-    # Counts by matrix products: zeros and ones are exact at any matmul precision.
+    # To count by matrix products. Zeros and ones are exact in bfloat16, and their sums
+    # in the float32 that every backend accumulates in: no precision need be asked for.
     return mask.astype(jnp.float32)
 
 
@@ -50,8 +56,9 @@ def expand(
       half_nn: R(g, k/2).
       strict: Ask for more than two thirds instead of at least.
     """
+    # |R(i, k) ∩ R(g, k/2)| for all i and g: row i of one times row g of the other.
     shared_nn = jnp.einsum("ij,gj->ig", _count(base_nn), _count(half_nn))
-    # Compared with 3 |shared|: whole numbers.
+    # Eq. 4: shared >= 2/3 |R(g, k/2)|, times three to compare whole numbers.
     needed_n = 2 * _count(half_nn).sum(axis=1)
     enough_nn = (
         3 * shared_nn > needed_n[None, :]
@@ -59,6 +66,8 @@ def expand(
         else 3 * shared_nn >= needed_n[None, :]
     )
     joins_nn = base_nn & enough_nn
+    # Eq. 4: the union of the half sets of those g that join. j is in it if any joining
+    # g has it: a product that counts such g, and is above zero.
     return base_nn | (jnp.einsum("ig,gj->ij", _count(joins_nn), _count(half_nn)) > 0)
 
 
@@ -75,7 +84,9 @@ def use_labels(
       same_class_ss: Supports of one class; rows that do not count belong to none.
     """
     s = same_class_ss.shape[0]
+    # Columns of supports keep their own class; those of queries are left alone.
     support_sn = sets_nn[:s].at[:, :s].set(sets_nn[:s, :s] & same_class_ss)
+    # The union over supports t of the class of s, again as a count above zero.
     united_sn = jnp.einsum("st,tj->sj", _count(same_class_ss), _count(support_sn)) > 0
     return sets_nn.at[:s].set(united_sn)
 
@@ -96,6 +107,7 @@ def neighbour_sets(
     # Places count the row itself, hence k + 1. Python rounds halves to even.
     near_nn = place_nn < params.k + 1
     close_nn = place_nn < round(params.k / 2) + 1
+    # R(i, k): j is near i and i is near j. The half sets are mutual in either reading.
     base_nn = near_nn & near_nn.T if params.base == "reciprocal" else near_nn
     sets_nn = expand(base_nn, close_nn & close_nn.T, strict=params.overlap == ">")
     if same_class_ss is not None and params.labels:

@@ -105,6 +105,7 @@ def _apply(
         case "l2":
             return l2_normalize(feat_nd)
         case "power":
+            # ResNet features are positive and skewed; the root makes them more even.
             return jnp.sign(feat_nd) * safe_sqrt(jnp.abs(feat_nd))
         case "centre":
             return feat_nd - _mean(feat_nd, valid_n)
@@ -120,10 +121,12 @@ def _apply(
             along_n1 = (feat_nd * centroid_1d).sum(axis=1, keepdims=True)
             return feat_nd - along_n1 * centroid_1d
         case "zscore":
+            # Over the features of one row, so no row sees another.
             centred_nd = feat_nd - feat_nd.mean(axis=1, keepdims=True)
             deviation_n1 = safe_sqrt(jnp.square(centred_nd).mean(axis=1, keepdims=True))
             return centred_nd / jnp.where(deviation_n1 > 0, deviation_n1, 1)
         case "luo":
+            # sign(x) / ln(1/|x| + 1)^1.3, whose limit at zero is zero.
             size_nd = jnp.abs(feat_nd)
             safe_nd = jnp.where(size_nd > 0, size_nd, 1)
             curved_nd = jnp.log1p(1 / safe_nd) ** -_LUO_EXPONENT
@@ -152,6 +155,7 @@ def _balanced_affinity(
     self_nn = jnp.eye(n, dtype=bool)
     cost_nn = jnp.where(self_nn, _FAR, 1 - jnp.einsum("nd,md->nm", unit_nd, unit_nd))
     mass_n = valid_n.astype(feat_nd.dtype)
+    # Every row that counts has mass one to give and one to take; padding has none.
     plan_nn = sinkhorn(cost_nn, mass_n, mass_n, epsilon=_BPA_EPSILON, steps=_BPA_STEPS)
     largest = plan_nn.max()
     plan_nn = plan_nn / jnp.where(largest > 0, largest, 1)

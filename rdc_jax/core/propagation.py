@@ -35,6 +35,8 @@ def cosine_graph(
     cosine_nn = jnp.einsum("nd,md->nm", feat_nd, feat_nd, precision=_HIGHEST)
     pair_nn = valid_n[:, None] & valid_n[None, :] & ~jnp.eye(n, dtype=bool)
     weight_nn = nearest_only(jnp.where(pair_nn, jnp.maximum(cosine_nn, 0), 0), k)
+    # The inner where keeps 0^power, whose gradient is infinite for powers below one,
+    # from being differentiated.
     positive_nn = weight_nn > 0
     weight_nn = jnp.where(positive_nn, jnp.where(positive_nn, weight_nn, 1) ** power, 0)
     return weight_nn + weight_nn.T
@@ -46,6 +48,7 @@ def nearest_only(weight_nn: Float[Array, "n n"], k: int) -> Float[Array, "n n"]:
     if k >= n:
         return weight_nn
     _, nearest_nk = lax.top_k(weight_nn, k)
+    # [n, k] indices to a mask by comparison, as in ``rank_positions``: no scatter.
     kept_nn = (nearest_nk[:, :, None] == jnp.arange(n, dtype=nearest_nk.dtype)).any(
         axis=1
     )
@@ -97,8 +100,8 @@ def geometric_sum(
     products alone: no factorisation, which in batches is slow on every backend.
     """
     for _ in range(_doublings(rate)):
-        start_nc = start_nc + _product(matrix_nn, start_nc)
-        matrix_nn = _product(matrix_nn, matrix_nn)
+        start_nc = start_nc + _product(matrix_nn, start_nc)  # (I + P) Y
+        matrix_nn = _product(matrix_nn, matrix_nn)  # P ← P²
     return start_nc
 
 

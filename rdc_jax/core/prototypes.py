@@ -111,6 +111,7 @@ def npc(
     if normalize:
         support_sd, query_qd = l2_normalize(support_sd), l2_normalize(query_qd)
     member_sc = membership(support_labels, supports.valid, num_classes)
+    # Eq. 1: the mean of a class's supports, as a product that sums them all at once.
     member_sc = member_sc.astype(support_sd.dtype)
     count_c1 = member_sc.sum(axis=0)[:, None]
     total_cd = jnp.einsum(
@@ -119,6 +120,7 @@ def npc(
         support_sd,
         precision=lax.Precision.HIGHEST,
     )
+    # Eq. 2, up to the argmin. A class without supports has no mean: infinitely far.
     dist_qc = cross_distances(query_qd, total_cd / jnp.maximum(count_c1, 1))
     dist_qc = jnp.where(count_c1.T > 0, dist_qc, jnp.inf)
     filler_q1 = jnp.where(queries.broken, jnp.nan, 0.0)[:, None]

@@ -40,6 +40,9 @@ def sinkhorn(
     Returns:
       ``[n, m]``, not negative.
     """
+    # The plan is diag(a) exp(-cost/ε) diag(b). Each half step sets a, then b, so that
+    # the rows, then the columns, have their masses. In logarithms, because exp(-cost/ε)
+    # underflows float32 for the small ε that make a plan sharp.
     log_kernel_nm = -cost_nm / jnp.asarray(epsilon, cost_nm.dtype)
     log_mass_n, log_mass_m = _log(mass_n), _log(mass_m)
 

@@ -71,12 +71,15 @@ def tanh_subspace(
             'rows (subspace="linear")'
         )
     constant_nd = lax.stop_gradient(feat_nd)
-    kernel_dd = tanh_kernel(constant_nd)
+    kernel_dd = tanh_kernel(constant_nd)  # Eq. 10
     if solver == "exact":
+        # The kernel is symmetric: singular vectors are eigenvectors, and singular
+        # values the absolute eigenvalues. eigh is several times quicker than svd.
         value_d, vector_dd = decompositions.eigh(kernel_dd)
         basis_dp = _leading(value_d, vector_dd, dim)[1]
     else:
         basis_dp = _iterate(kernel_dd, _start_block(constant_nd, valid_n, dim), dim)
+    # Eq. 9: X_sub = X P.
     return jnp.einsum("nd,dp->np", feat_nd, basis_dp, precision=_HIGHEST)
 
 
@@ -173,6 +176,8 @@ def _iterate(
         # Once is not enough: the inner products square the block's condition number.
         block_db = _orthonormalise(_orthonormalise(state.image))
         image_db = apply(block_db)
+        # Rayleigh-Ritz: the kernel restricted to the block is a small [b, b] matrix,
+        # whose eigenvectors, mapped back, are the best the block can offer.
         small_bb = jnp.einsum("db,dc->bc", block_db, image_db, precision=_HIGHEST)
         value_b, vector_bb = decompositions.eigh(small_bb)
         value_p, ritz_bp = _leading(value_b, vector_bb, dim)
@@ -180,6 +185,7 @@ def _iterate(
             jnp.einsum("db,bp->dp", x_db, ritz_bp, precision=_HIGHEST)
             for x_db in (block_db, image_db)
         )
+        # How far K v is from λ v, over the wanted vectors, relative to the largest λ.
         error_dp = moved_dp - basis_dp * value_p[None, :]
         largest = jnp.abs(value_p[0])
         residual = jnp.sqrt((error_dp * error_dp).sum(axis=0).max())
