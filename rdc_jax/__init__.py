@@ -1,14 +1,15 @@
 """Ranking Distance Calibration for cross-domain few-shot learning, in JAX.
 
-The functions here are jitted and take the arrays of one episode; ``over_episodes`` maps
-them over many. Subpackages (``rdc_jax.data``, ``rdc_jax.models``, …) load when used.
+The functions here are jitted and take the arrays of one task; ``over_episodes`` maps
+them over many. Arrays that are not traced are checked first. Subpackages
+(``rdc_jax.data``, ``rdc_jax.models``, …) load when used.
 """
 
 import functools
 import importlib
+import importlib.metadata
 from collections.abc import Callable
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax as _jax
 
@@ -18,19 +19,20 @@ from rdc_jax.core import preparation as _preparation
 from rdc_jax.core import prototypes as _prototypes
 from rdc_jax.core.batching import over_episodes
 from rdc_jax.core.calibration import RDCOutput
+from rdc_jax.core.checks import checked_jit as _checked_jit
 from rdc_jax.core.params import RDCParams
 
 if TYPE_CHECKING:
     from rdc_jax.rerank.index import rerank
 
-rdc = _jax.jit(_calibration.rdc, static_argnames=("num_classes",))
-npc = _jax.jit(_prototypes.npc, static_argnames=("num_classes", "normalize"))
-calibrated_distances = _jax.jit(_calibration.calibrated_distances)
-subspace = _jax.jit(_calibration.subspace)
-prepare = _jax.jit(_preparation.prepare, static_argnames=("steps",))
-kl_loss = _jax.jit(_losses.kl_loss, static_argnames=("sign", "include_self"))
-mse_loss = _jax.jit(_losses.mse_loss)
-attention_mask = _jax.jit(_losses.attention_mask)
+rdc = _checked_jit(_calibration.rdc, "num_classes")
+npc = _checked_jit(_prototypes.npc, "num_classes", "normalize")
+calibrated_distances = _checked_jit(_calibration.calibrated_distances)
+subspace = _checked_jit(_calibration.subspace)
+prepare = _checked_jit(_preparation.prepare, "steps")
+kl_loss = _checked_jit(_losses.kl_loss, "sign", "include_self")
+mse_loss = _checked_jit(_losses.mse_loss)
+attention_mask = _checked_jit(_losses.attention_mask)
 
 
 @functools.cache
@@ -81,7 +83,13 @@ _SUBPACKAGES = (
 )
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return importlib.import_module(f"rdc_jax.{name}")
+    if name == "__version__":
+        return importlib.metadata.version("rdc-jax")
     raise AttributeError(f"module 'rdc_jax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_SUBPACKAGES, "__version__"})

@@ -258,7 +258,7 @@ def rdc(
 
     Args:
       support: Features of the labelled images.
-      support_labels: Their classes, 0 … c-1; other values belong to no class.
+      support_labels: Their classes, 0 … c-1, or -1 for no class.
       query: Features of the images to classify.
       num_classes: Number of classes c, static.
       params: See ``RDCParams``.
@@ -268,6 +268,12 @@ def rdc(
     Returns:
       See ``RDCOutput``. Class distances are infinite for a class without supports,
       zero for padded queries and NaN for queries that are not finite.
+
+    Raises:
+      ValueError: Shapes do not fit. ``rdc_jax.rdc`` also checks the values of arrays
+        that are not traced, where no ``support_mask`` is given: all labels are 0 … c-1
+        or -1, every class has a support, supports are finite. Traced or masked,
+        any other label means no class, and such supports are left out.
     """
     check_episode(support, support_labels, query, num_classes)
     dtype = float_dtype(query)

@@ -91,7 +91,7 @@ def npc(
 
     Args:
       support: Features of the labelled images.
-      support_labels: Their classes, 0 … c-1; other values belong to no class.
+      support_labels: Their classes, 0 … c-1, or -1 for no class.
       query: Features of the images to classify.
       num_classes: Number of classes c, static.
       normalize: l2-normalise the features first (the paper's "NPC + l2 norm").
@@ -102,6 +102,9 @@ def npc(
       Euclidean distances; ``predictions`` gives the nearest. Infinite for a class
       without supports, zero for padded queries, NaN for queries that are not finite.
       Supports that are not finite are left out.
+
+    Raises:
+      ValueError: As ``rdc_jax.rdc``.
     """
     check_episode(support, support_labels, query, num_classes)
     dtype = float_dtype(query)

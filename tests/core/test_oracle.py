@@ -1,5 +1,6 @@
 """The whole of RDC against plain float64 loops, reading by reading."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ from oracles import rdc as oracle
 
 import rdc_jax
 from rdc_jax import RDCParams
+
+# Traced, labels are not checked: a class may be empty, a label out of range.
+traced_rdc = jax.jit(rdc_jax.rdc, static_argnames="num_classes")
 
 # Small neighbourhoods, so that sets of a small task are not the whole task.
 SMALL = dict(k=5, k2=3, dim=12)
@@ -112,7 +116,8 @@ def test_one_space_equals_the_oracle_with_and_without_labels():
 @pytest.mark.parametrize("normalize", [True, False])
 def test_npc_equals_the_oracle(normalize):
     support, labels, query = make_episode(shot=3)
-    got = rdc_jax.npc(support, labels, query, num_classes=6, normalize=normalize)
+    npc = jax.jit(rdc_jax.npc, static_argnames=("num_classes", "normalize"))
+    got = npc(support, labels, query, num_classes=6, normalize=normalize)
     want = oracle.npc(support, labels, query, 6, normalize)
     np.testing.assert_allclose(got, want, rtol=2e-6)
     assert np.isinf(got[:, 5]).all()  # the sixth class has no supports
@@ -138,7 +143,7 @@ def test_near_rows_keep_their_digits():
 
 def test_labels_out_of_range_belong_to_no_class():
     support, _, query = make_episode()
-    stray = rdc_jax.rdc(support, jnp.full(5, 9), query, num_classes=5)
+    stray = traced_rdc(support, jnp.full(5, 9), query, num_classes=5)
     assert np.isinf(stray.class_distances).all()
 
 
@@ -149,7 +154,7 @@ def test_supports_of_no_class_are_of_one_class_with_nobody():
     def distances(first, second):
         labels = jnp.arange(10) // 2
         labels = labels.at[jnp.array([2, 6])].set(jnp.array([first, second]))
-        out = rdc_jax.rdc(support, labels, query, num_classes=5, params=params)
+        out = traced_rdc(support, labels, query, num_classes=5, params=params)
         one_space = rdc_jax.calibrated_distances(x, params, support_labels=labels)
         return out.distances, one_space
 

@@ -23,8 +23,11 @@ PARAMS = rdc_jax.RDCParams(k=4, k2=3, dim=4, subspace="none")
 _GAP = 1e-5
 _LEAST = 1e-25  # Of numbers whose squares are still numbers in float32.
 
-rdc = functools.partial(rdc_jax.rdc, num_classes=WAY, params=PARAMS)
-npc = functools.partial(rdc_jax.npc, num_classes=WAY)
+# Traced: concrete supports that are not finite are refused.
+rdc = jax.jit(functools.partial(rdc_jax.rdc, num_classes=WAY, params=PARAMS))
+npc = functools.partial(
+    jax.jit(rdc_jax.npc, static_argnames=("num_classes", "normalize")), num_classes=WAY
+)
 
 
 @st.composite
