@@ -43,6 +43,14 @@ def test_iterating_equals_the_full_decomposition(kind):
     assert distance_error(features(kind), params) < 1e-4
 
 
+@pytest.mark.parametrize("rank", [1, 2, 8, 15])
+def test_rows_of_any_rank_are_iterated(rank):
+    rng = np.random.default_rng(rank)
+    x = rng.standard_normal((40, rank)) @ rng.standard_normal((rank, 256))
+    params = RDCParams(dim=16, solver="iterate")
+    assert distance_error(x.astype(np.float32), params) < 1e-4
+
+
 @pytest.mark.parametrize("kernel_input", ["l2", "raw"])
 @pytest.mark.parametrize("centre", [True, False])
 def test_exact_equals_the_full_decomposition_in_every_reading(kernel_input, centre):
