@@ -16,8 +16,9 @@ import numpy as np
 
 from rdc_jax.data import open_source, pixel_cache
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.data.transforms import resize_size
 from rdc_jax.predict.classify import Options, classify
-from rdc_jax.predict.embedding import Embedder, Pictures, embed
+from rdc_jax.predict.embedding import Embedder, Pictures
 from rdc_jax.predict.task import Support
 from rdc_jax.runtime.errors import UserError, guard
 
@@ -39,8 +40,10 @@ class Judged(NamedTuple):
 def features_of(name: str, data_dir: str, embedder: Embedder, cache_dir: str):
     """Features and labels of a data set."""
     source = open_source(name, data_dir=data_dir)
-    pixels = pixel_cache(source, embedder.square, cache_dir, skip_unreadable=True)
-    return embed(embedder, pixels.images).features, pixels.labels
+    square = resize_size(embedder.image_size)
+    pixels = pixel_cache(source, square, cache_dir, skip_unreadable=True)
+    named = ((str(i), image) for i, image in enumerate(pixels.images))
+    return embedder(named).features, pixels.labels
 
 
 def judge(feat_nd, labels_n, name: str, shot: int, tasks: int) -> dict[str, Judged]:

@@ -1,31 +1,26 @@
 """What is said of each picture, in words and numbers that any format can show."""
 
+import dataclasses
 import math
+import pathlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from rdc_jax.predict.embedding import Pictures
 from rdc_jax.predict.task import Support
-
-
-class Nearest(NamedTuple):
-    """One of the supports nearest to a picture; ``number`` is its place among all."""
-
-    image: str
-    class_name: str
-    number: int
 
 
 class Row(NamedTuple):
     """The answer for one picture, the ``number``-th of all.
 
     ``rejected`` says that its probability is below the threshold, ``second`` is the
-    next probable class, ``plain`` the answer without calibration, and ``probabilities``
-    has all classes by name.
+    next probable class, ``plain`` the answer without calibration, ``nearest`` are the
+    numbers of the nearest supports, and ``probabilities`` has all classes by name.
     """
 
+    number: int
     image: str
     class_name: str
     probability: float
@@ -33,9 +28,8 @@ class Row(NamedTuple):
     second: str
     second_probability: float
     plain: str
-    nearest: tuple[Nearest, ...]
+    nearest: tuple[int, ...]
     probabilities: dict[str, float]
-    number: int
 
     @property
     def changed(self) -> bool:
@@ -43,7 +37,8 @@ class Row(NamedTuple):
         return self.plain != self.class_name
 
 
-class Answers(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Answers:
     """Answers for all queries: arrays, and ``rows`` with names.
 
     Attributes:
@@ -57,9 +52,7 @@ class Answers(NamedTuple):
       transductive: Whether the queries were compared with each other.
       reject_below: Answers of a smaller probability are flagged.
       notes: What the user should know of how the answers came about.
-      unreadable: Name and reason of each picture that could not be read.
       backbone: What computed the features.
-      truth: The true class of each query, where that is known.
     """
 
     support: Support
@@ -72,19 +65,31 @@ class Answers(NamedTuple):
     transductive: bool
     reject_below: float
     notes: tuple[str, ...] = ()
-    unreadable: tuple[tuple[str, str], ...] = ()
     backbone: str = ""
-    truth: tuple[str, ...] = ()
 
     @property
-    def predicted(self) -> np.ndarray:
+    def predicted(self) -> Int[np.ndarray, " q"]:
         """The class of the smallest distance."""
         return self.distances.argmin(axis=1)
 
     @property
-    def rejected(self) -> np.ndarray:
+    def rejected(self) -> Bool[np.ndarray, " q"]:
         """Whether the answer's probability is below the threshold."""
         return self.probabilities.max(axis=1) < self.reject_below
+
+    @property
+    def unreadable(self) -> tuple[tuple[str, str], ...]:
+        """Name and reason of each picture that could not be read."""
+        return self.query.unreadable
+
+    @property
+    def truth(self) -> Int[np.ndarray, " q"] | None:
+        """The true classes, if all pictures are in folders named like the classes."""
+        names = self.support.class_names
+        folders = [pathlib.PurePath(name).parent.name for name in self.query.names]
+        if not folders or not set(folders) <= set(names):
+            return None
+        return np.array([names.index(folder) for folder in folders])
 
     @property
     def method(self) -> str:
@@ -94,22 +99,19 @@ class Answers(NamedTuple):
     @property
     def summary(self) -> dict[str, Any]:
         """What the answers rest on, and how many are right where that is known."""
-        right = round(100 * self.right().mean(), 2) if self.truth else None
-        summary = {
+        summary: dict[str, Any] = {
             "classes": list(self.support.class_names),
             "supports": len(self.support.labels),
             "method": self.method,
             "temperature": self.temperature,
             "reject_below": self.reject_below,
-            "backbone": self.backbone or None,
-            "accuracy": right,
         }
-        return {name: value for name, value in summary.items() if value is not None}
-
-    def right(self, predicted: np.ndarray | None = None) -> np.ndarray:
-        """Whether answers, by default the final ones, are the true classes."""
-        predicted = self.predicted if predicted is None else predicted
-        return np.array(self.support.class_names)[predicted] == np.array(self.truth)
+        if self.backbone:
+            summary["backbone"] = self.backbone
+        if self.truth is not None:
+            right = self.predicted == self.truth
+            summary["accuracy"] = round(100 * right.mean(), 2)
+        return summary
 
     @property
     def rows(self) -> list[Row]:
@@ -117,10 +119,11 @@ class Answers(NamedTuple):
         return [self._row(i) for i in range(len(self.plain))]
 
     def _row(self, i: int) -> Row:
-        names, images = self.support.class_names, self.support.images
-        probability_c = self.probabilities[i].tolist()
+        names, probability_c = self.support.class_names, self.probabilities[i].tolist()
+        # Of a task of one class, the second is the first again.
         best, second, *_ = [*np.argsort(-self.probabilities[i], kind="stable"), -1]
         return Row(
+            number=i,
             image=self.query.names[i] if self.query.names else str(i),
             class_name=names[best],
             probability=probability_c[best],
@@ -128,12 +131,8 @@ class Answers(NamedTuple):
             second=names[second],
             second_probability=probability_c[second],
             plain=names[self.plain[i]],
-            nearest=tuple(
-                Nearest(images[j], names[self.support.labels[j]], int(j))
-                for j in self.nearest[i]
-            ),
+            nearest=tuple(self.nearest[i].tolist()),
             probabilities=dict(zip(names, probability_c, strict=True)),
-            number=i,
         )
 
 
@@ -164,16 +163,16 @@ def sum_up(answers: Answers) -> list[str]:
 
 def accuracy(answers: Answers) -> list[str]:
     """Say how many answers are right, in a line if the truth is known, else in none."""
-    if not answers.truth:
+    if answers.truth is None:
         return []
-    right, sure = answers.right(), ~answers.rejected
+    right, sure = answers.predicted == answers.truth, ~answers.rejected
     line = f"accuracy, by the folders' names: {_share(right)}"
     if answers.transductive:
-        line += f"; without RDC {_share(answers.right(answers.plain))}"
+        line += f"; without RDC {_share(answers.plain == answers.truth)}"
     if 0 < sure.sum() < len(sure):
         line += f"; without those that are unsure {_share(right[sure])}"
     return [line]
 
 
-def _share(right: np.ndarray) -> str:
+def _share(right: Bool[np.ndarray, " q"]) -> str:
     return f"{right.mean():.0%} ({int(right.sum())} of {len(right)})"

@@ -13,7 +13,6 @@ from rdc_jax.runtime.errors import UserError
 # Measured on eight domains (docs/predict.md): with fewer queries than twice the
 # supports calibration loses against class means, with more it gains.
 _QUERIES_A_SUPPORT = 2
-_MODES = ("auto", True, False)
 _NEAREST = 3  # supports to show of each query
 # Larger batches than these bring no more accuracy, or less.
 _BATCH, _BATCH_A_SUPPORT, _LARGEST_BATCH = 150, 4, 2048
@@ -35,29 +34,36 @@ class Options:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        def need(name: str, right: bool, use: str) -> None:
+        heat, size = self.temperature, self.batch_size
+        right_and_use = {
+            "params": (isinstance(self.params, RDCParams), "rdc_jax.RDCParams(...)"),
+            "transductive": (
+                self.transductive in ("auto", True, False),
+                "auto, True, False",
+            ),
+            "temperature": (heat is None or 0 < heat < math.inf, "a number above 0"),
+            "reject_below": (0 <= self.reject_below <= 1, "a number from 0 to 1"),
+            "batch_size": (size is None or size >= 1, "at least 1"),
+        }
+        for name, (right, use) in right_and_use.items():
             if not right:
                 raise UserError(f"{name}={getattr(self, name)!r}: use {use}")
 
-        heat, size = self.temperature, self.batch_size
-        need("params", isinstance(self.params, RDCParams), "rdc_jax.RDCParams(...)")
-        need("transductive", self.transductive in _MODES, "auto, True, False")
-        need("temperature", heat is None or 0 < heat < math.inf, "a number above 0")
-        need("reject_below", 0 <= self.reject_below <= 1, "a number from 0 to 1")
-        need("batch_size", size is None or size >= 1, "at least 1")
 
-
-def classify(support: Support, query: Pictures, options: Options) -> Answers:
+def classify(
+    support: Support, query: Pictures, options: Options, *, backbone: str = ""
+) -> Answers:
     """Classify queries by a task's supports; the answers are in the queries' order."""
     s, q = len(support.labels), len(query.features)
-    usual = min(max(_BATCH, _BATCH_A_SUPPORT * s), _LARGEST_BATCH)
-    batch_size = options.batch_size or usual
-    transductive, note = choose(s, q, batch_size, options)
+    default = min(max(_BATCH, _BATCH_A_SUPPORT * s), _LARGEST_BATCH)
+    batch_size = options.batch_size or default
+    transductive, note = _choose(s, min(q, batch_size), options)
     plain_qc, support_qs = plain_distances(support, query.features)
     class_qc = plain_qc
     if transductive:
-        how = options.params, batch_size
-        class_qc, support_qs = calibrated_distances(support, query.features, *how)
+        class_qc, support_qs = calibrated_distances(
+            support, query.features, options.params, batch_size
+        )
     temperature, fitted = options.temperature, True
     if temperature is None:
         temperature, fitted = fit_temperature(support, transductive=transductive)
@@ -71,21 +77,14 @@ def classify(support: Support, query: Pictures, options: Options) -> Answers:
         temperature=temperature,
         transductive=transductive,
         reject_below=options.reject_below,
-        unreadable=query.unreadable,
         notes=tuple(filter(None, (note, "" if fitted else _NOT_FITTED))),
+        backbone=backbone,
     )
 
 
-def choose(
-    supports: int, queries: int, batch_size: int, options: Options
-) -> tuple[bool, str]:
-    """Decide whether queries are compared with each other.
-
-    Returns:
-      Whether, and what the user should know of it; empty if nothing.
-    """
+def _choose(supports: int, together: int, options: Options) -> tuple[bool, str]:
+    """Whether queries are compared with each other, and a note on it or nothing."""
     wanted = max(_QUERIES_A_SUPPORT * supports, options.params.k)
-    together = min(queries, batch_size)
     if options.transductive is False or together >= wanted:
         return options.transductive is not False, ""
     few = f"RDC needs about {wanted} pictures to classify at a time and has {together}"

@@ -4,7 +4,7 @@ import itertools
 import logging
 import os
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,16 @@ from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.models.model import Model, load_backbone
 from rdc_jax.models.weights import packaged
 from rdc_jax.predict.pictures import AnyPicture, read_pictures
-from rdc_jax.predict.task import Support, say_if_slow
+from rdc_jax.predict.task import Support
+from rdc_jax.runtime.compiled import say_if_slow
 from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 
-BATCH = 64
+# Pictures that a network sees at a time: always so many, so that it is compiled once.
+_BATCH = 32
 # What the torch checkpoints of the field, which do not note it, were trained at.
-FIELD_SIZE = 224
+_FIELD_SIZE = 224
 
 Network = Callable[[Any], Any]
 
@@ -48,7 +50,7 @@ class Pictures(NamedTuple):
 
 
 class Embedder:
-    """A network with what has to happen to pixels before it.
+    """A network with what has to happen to pictures before it.
 
     Args:
       backbone: A checkpoint as ``load_backbone`` takes it, ``"packaged"`` for the
@@ -58,10 +60,8 @@ class Embedder:
         notes, else 224.
       normalize: From pixels ``[b, image_size, image_size, 3]`` in 0 … 255 to what the
         network wants; ``None`` for ImageNet's mean and deviation.
-
-    Attributes:
-      assumed: Whether nobody said what the image size is.
-      square: Edge of the squares that pictures are squeezed into before the crop.
+      thumbnails: Whether to keep thumbnails of the pictures.
+      advance: Called with the number of pictures done since the last call.
 
     Raises:
       UserError: There is no such checkpoint.
@@ -72,120 +72,101 @@ class Embedder:
         backbone: Network | str | os.PathLike[str],
         image_size: int | None = None,
         normalize: Network | None = None,
+        *,
+        thumbnails: bool = False,
+        advance: Callable[[int], object] = lambda _: None,
     ) -> None:
-        if isinstance(backbone, (str, os.PathLike)):
-            backbone = _load(backbone)
-        if image_size is None and isinstance(backbone, Model):
-            image_size = backbone.metadata.get("image_size")
-        if image_size is not None and image_size < 1:
+        self.network = backbone if callable(backbone) else _load(backbone)
+        if image_size is None and isinstance(self.network, Model):
+            image_size = self.network.metadata.get("image_size")
+        if image_size is None:
+            image_size = _FIELD_SIZE
+            _log.info(
+                "the checkpoint does not note its image size: %d pixels are assumed, "
+                "image_size says otherwise",
+                image_size,
+            )
+        if image_size < 1:
             raise UserError(f"image_size={image_size}: use a number above 0")
-        self.network = backbone
-        self.assumed = image_size is None
-        self.image_size = FIELD_SIZE if image_size is None else image_size
-        self.normalize = normalize
-        self.square = resize_size(self.image_size)
+        self.image_size, self.normalize = image_size, normalize
+        self.thumbnails, self.advance = thumbnails, advance
 
     def __str__(self) -> str:
         arch = getattr(self.network, "arch", "own network")
         return f"{arch} at {self.image_size} px"
 
-    def __call__(
-        self, squares: UInt8[np.ndarray, "n size size 3"], batch: int
-    ) -> Float32[np.ndarray, "n d"]:
-        """Compute the features of at most ``batch`` decoded squares.
+    def __call__(self, named: Iterable[tuple[str, AnyPicture]]) -> Pictures:
+        """Read pictures, each with its name, and compute their features.
+
+        Memory is bounded, however many there are.
+
+        Returns:
+          Features of what can be read, and what cannot; the latter is logged too.
 
         Raises:
-          UserError: The network gives something other than one finite row an image.
+          UserError: No picture can be read, or the network gives something other than
+            one finite row an image.
         """
-        filler = np.zeros((batch - len(squares), *squares.shape[1:]), np.uint8)
+        keys, pictures = zip(*named, strict=True)
+        names = [*map(printable, keys)]
+        features, thumbnails, rows, unreadable = [], [], [], []
+        square = resize_size(self.image_size)
+        decoded = enumerate(read_pictures(pictures, square, thumbnails=self.thumbnails))
+        while chunk := list(itertools.islice(decoded, _BATCH)):
+            squares = []
+            for row, one in chunk:
+                if isinstance(one, UnreadableImage):
+                    _log.warning("unreadable: %s: %s", one.where, one.reason)
+                    unreadable.append((names[row], one.reason))
+                else:
+                    squares.append(one[0])
+                    thumbnails.append(one[1])
+                    rows.append(row)
+            if squares:
+                features.append(self._features(np.stack(squares)))
+            self.advance(len(chunk))
+        if not rows:
+            first = ": ".join(unreadable[0])
+            raise UserError(f"none of {len(names)} pictures can be read: {first}")
+        return Pictures(
+            np.concatenate(features),
+            names=tuple(names[row] for row in rows),
+            thumbnails=tuple(thumbnails),
+            unreadable=tuple(unreadable),
+            rows=tuple(rows),
+        )
+
+    def _features(
+        self, squares: UInt8[np.ndarray, "n size size 3"]
+    ) -> Float32[np.ndarray, "n d"]:
+        """Features of one batch, or of fewer, which are padded to one."""
+        n, edge = squares.shape[:2]
+        filler = np.zeros((_BATCH - n, *squares.shape[1:]), np.uint8)
         images = np.concatenate([squares, filler])
         if self.normalize is None:
             # A copy that may be written to, as torch wants it.
             images = np.array(test_batch(images, self.image_size))
         else:
-            margin = round((self.square - self.image_size) / 2)
+            margin = round((edge - self.image_size) / 2)
             inside = slice(margin, margin + self.image_size)
             images = self.normalize(images[:, inside, inside])
-        feat_bd = np.asarray(self.network(images), np.float32)
-        if feat_bd.ndim != 2 or len(feat_bd) != batch:
+        with say_if_slow("compiling the network"):
+            feat_bd = np.asarray(self.network(images), np.float32)
+        if feat_bd.ndim != 2 or len(feat_bd) != len(images):
             raise UserError(
-                f"the backbone gives {feat_bd.shape} for {batch} images: it must give "
-                "one row of features an image"
+                f"the backbone gives {feat_bd.shape} for {len(images)} images: it must "
+                "give one row of features an image"
             )
-        if not np.isfinite(feat_bd[: len(squares)]).all():
+        if not np.isfinite(feat_bd[:n]).all():
             raise UserError(
                 "the backbone gives features that are not finite: its weights are "
                 "damaged, or its images are not normalised as it expects"
             )
-        return feat_bd[: len(squares)]
+        return feat_bd[:n]
 
 
-def embed(
-    embedder: Embedder,
-    pictures: Sequence[AnyPicture],
-    names: Sequence[str] = (),
-    *,
-    batch: int | None = None,
-    thumbnails: bool = False,
-    advance: Callable[[int], object] = lambda _: None,
-) -> Pictures:
-    """Read pictures and compute their features, in bounded memory.
-
-    Args:
-      embedder: The network.
-      pictures: Files, or pictures in memory.
-      names: One each; by default their paths or their numbers.
-      batch: Pictures that the network sees at a time; see ``batch_for``.
-      thumbnails: Whether to keep thumbnails.
-      advance: Called with the number of pictures done since the last call.
-
-    Returns:
-      Features of what can be read, and what cannot; the latter is logged too.
-
-    Raises:
-      UserError: No picture can be read.
-    """
-    batch = batch or batch_for(len(pictures))
-    names = names or [
-        str(one) if isinstance(one, pathlib.Path) else str(i)
-        for i, one in enumerate(pictures)
-    ]
-    names = [*map(printable, names)]
-    features, kept, rows, unreadable = [], [], [], []
-    decoded = enumerate(read_pictures(pictures, embedder.square, thumbnails=thumbnails))
-    while chunk := list(itertools.islice(decoded, batch)):
-        squares = []
-        for row, one in chunk:
-            if isinstance(one, UnreadableImage):
-                _log.warning("unreadable: %s: %s", one.where, one.reason)
-                unreadable.append((names[row], one.reason))
-            else:
-                squares.append(one[0])
-                kept.append(one[1])
-                rows.append(row)
-        if squares:
-            with say_if_slow("compiling the network for this size of batch"):
-                features.append(embedder(np.stack(squares), batch))
-        advance(len(chunk))
-    if not rows:
-        first = ": ".join(unreadable[0])
-        raise UserError(f"none of {len(pictures)} pictures can be read: {first}")
-    readable = tuple(names[row] for row in rows)
-    feat_nd = np.concatenate(features)
-    return Pictures(feat_nd, readable, tuple(kept), tuple(unreadable), tuple(rows))
-
-
-def batch_for(count: int) -> int:
-    """The smallest power of two that holds so many pictures, at most 64.
-
-    >>> batch_for(1), batch_for(5), batch_for(500)
-    (1, 8, 64)
-    """
-    return min(BATCH, 1 << max(count - 1, 0).bit_length())
-
-
-def embed_support(embed: Callable[..., Pictures], source: ImageSet) -> Support:
-    """Compute the features of labelled pictures by ``embed(pictures, names)``.
+def embed_support(embedder: Embedder, source: ImageSet) -> Support:
+    """Compute the features of labelled pictures.
 
     Returns:
       Those that can be read, under labels without gaps.
@@ -193,7 +174,7 @@ def embed_support(embed: Callable[..., Pictures], source: ImageSet) -> Support:
     Raises:
       UserError: Fewer than two classes have a readable picture.
     """
-    pictures = embed(source.paths, source.ids)
+    pictures = embedder(zip(source.ids, source.paths, strict=True))
     kept, labels_s = np.unique(source.labels[list(pictures.rows)], return_inverse=True)
     class_names = tuple(source.class_names[i] for i in kept)
     for name in sorted(set(source.class_names) - set(class_names)):

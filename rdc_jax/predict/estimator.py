@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from PIL import Image
 from rdc_jax.core.params import RDCParams
 from rdc_jax.predict.answers import Answers
 from rdc_jax.predict.classify import Options, classify
-from rdc_jax.predict.embedding import Embedder, Pictures, embed, embed_support
+from rdc_jax.predict.embedding import Embedder, Pictures, embed_support
 from rdc_jax.predict.pictures import as_picture, find_queries, open_support
 from rdc_jax.predict.task import Support
 from rdc_jax.runtime.errors import UserError
@@ -26,6 +25,7 @@ except ImportError as error:
     ) from error
 
 _DTYPES = (np.float64, np.float32)
+_PATH = (str, os.PathLike)
 
 
 class RDCClassifier(ClassifierMixin, BaseEstimator):
@@ -124,8 +124,8 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         self._loaded = None
         if self.backbone is not None:
             self._loaded = self._embedder()
-        if isinstance(X, (str, os.PathLike)):
-            support = embed_support(partial(embed, self._embedder()), open_support(X))
+        if isinstance(X, _PATH):
+            support = embed_support(self._embedder(), open_support(X))
             self.classes_ = np.array(support.class_names)
             self.n_features_in_ = support.features.shape[1]
         else:
@@ -188,9 +188,8 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
             tuple(map(str, self.classes_)),
             tuple(self.support_images_),
         )
-        if isinstance(X, (str, os.PathLike)):
-            queries = find_queries(X)
-            query = embed(self._embedder(), [*queries.values()], [*queries])
+        if isinstance(X, _PATH):
+            query = self._embedder()(find_queries(X).items())
         else:
             query = self._rows(X)
             X = validate_data(self, query.features, dtype=_DTYPES, reset=False)
@@ -199,14 +198,17 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Pictures:
         """Features of a list or an array of pictures; without a backbone, X itself."""
-        kinds = (str, os.PathLike, Image.Image)
+        kinds = (*_PATH, Image.Image)
         listed = isinstance(X, (list, tuple)) and X and isinstance(X[0], kinds)
         if self.backbone is None and not listed:
             return Pictures(X)
-        answer = embed(self._embedder(), [as_picture(one) for one in X])
-        for name, reason in answer.unreadable:  # an answer for each, or none at all
+        pictures = self._embedder()(
+            (str(x) if isinstance(x, _PATH) else str(i), as_picture(x))
+            for i, x in enumerate(X)
+        )
+        for name, reason in pictures.unreadable:  # an answer for each, or none at all
             raise UserError(f"{name}: {reason}; leave it out of the list")
-        return answer
+        return pictures
 
     def _embedder(self) -> Embedder:
         """The network, which ``fit`` loads once; a pickle does not hold it."""

@@ -37,7 +37,7 @@ def render_page(answers: Answers) -> str:
         unsure=sum(row.rejected for row in rows),
         changed=sum(row.changed for row in rows),
         counts=[(n, counts[n]) for n in answers.support.class_names if counts[n]],
-        used=sorted({near.number for row in rows for near in row.nearest}),
+        used=sorted({j for row in rows for j in row.nearest}),
         threshold=f"{100 * answers.reject_below:.3g}%",
         percent=percent,
         uri=_uri,
@@ -45,6 +45,7 @@ def render_page(answers: Answers) -> str:
 
 
 def _as_json(answers: Answers) -> str:
+    support, names = answers.support, answers.support.class_names
     predictions = [
         {
             "image": row.image,
@@ -54,7 +55,8 @@ def _as_json(answers: Answers) -> str:
             "class_without_rdc": row.plain,
             "probabilities": {k: round(p, 4) for k, p in row.probabilities.items()},
             "nearest_supports": [
-                {"image": near.image, "class": near.class_name} for near in row.nearest
+                {"image": support.images[j], "class": names[support.labels[j]]}
+                for j in row.nearest
             ],
         }
         for row in answers.rows

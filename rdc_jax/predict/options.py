@@ -32,6 +32,10 @@ where it is below --reject_below. If all pictures of --query are in folders name
 like the classes, the accuracy too. Everything else (notes, unreadable pictures,
 progress) goes to stderr. Colours only on a terminal; NO_COLOR=1 turns them off.
 
+start-up: the first run on a machine compiles for some seconds; what is compiled is
+kept for the next ones, at most 256 MiB, in the folder of RDC_JAX_CACHE_DIR, or
+else where the system keeps caches (~/.cache/rdc_jax).
+
 exit code: 0 every picture was classified; 1 some pictures could not be read,
 the others were classified; 2 a mistake or an obstacle, in one line on stderr;
 130 interrupted"""
@@ -83,19 +87,27 @@ def parser() -> argparse.ArgumentParser:
     add("--support", metavar="DIR", help="labelled: DIR/<class>/<picture>")
     add("--query", metavar="DIR", help="pictures to classify, or one picture")
     add("--list", action=_List, nargs=0, help="print which checkpoints there are")
-    group = made.add_argument_group("output")
+    _add_output(made.add_argument_group("output"))
+    _add_method(made.add_argument_group("method"))
+    return made
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--format", choices=FORMATS, help="default: what --out ends in, else table")
     add("--out", metavar="FILE", help="write there instead of stdout")
     add("--html", metavar="FILE", help="also write a page with thumbnails")
-    add = group.add_mutually_exclusive_group().add_argument
-    add("--quiet", action="store_true", help="only answers, errors, unreadable files")
-    add("--verbose", action="store_true", help="also what is read and computed")
-    group.add_argument(
-        "--debug", action="store_true", help="show the traceback of an error"
+    one = group.add_mutually_exclusive_group()
+    one.add_argument(
+        "--quiet", action="store_true", help="only answers, errors, unreadable files"
     )
-    _add_method(made.add_argument_group("method"))
-    return made
+    one.add_argument(
+        "--verbose", action="store_true", help="also what is read and computed"
+    )
+    add("--debug", action="store_true", help="show the traceback of an error")
+    keep = argparse.BooleanOptionalAction
+    help_text = "keep what is compiled for the next run (on)"
+    add("--compile_cache", action=keep, default=True, help=help_text)
 
 
 def _add_method(group: argparse._ArgumentGroup) -> None:

@@ -16,7 +16,7 @@ from rdc_jax.data.decode import (
     decode_picture,
     read_picture,
 )
-from rdc_jax.data.folder import open_folder
+from rdc_jax.data.folder import is_image, open_folder
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import printable, sort_key
 from rdc_jax.data.parallel import threaded_map
@@ -77,8 +77,7 @@ def _walk(root: pathlib.Path) -> Iterator[pathlib.Path]:
     for folder, folders, files in os.walk(root):
         folders[:] = sorted((f for f in folders if not f.startswith(".")), key=sort_key)
         for name in sorted(files, key=sort_key):
-            suffix = os.path.splitext(name)[1].lower()
-            if suffix in EXTENSIONS and not name.startswith("."):
+            if is_image(name) and not name.startswith("."):
                 yield pathlib.Path(folder, name)
 
 

@@ -2,19 +2,18 @@
 
 import argparse
 import contextlib
-import functools
 import logging
 import os
 import pathlib
 import sys
 from collections.abc import Iterator
 
-from rdc_jax.data.names import printable
-from rdc_jax.predict.answers import sum_up
+from rdc_jax.predict.answers import Answers, sum_up
 from rdc_jax.predict.classify import Options, classify
-from rdc_jax.predict.embedding import Embedder, batch_for, embed, embed_support
+from rdc_jax.predict.embedding import Embedder, embed_support
 from rdc_jax.predict.formats import FORMATS, render, render_page
 from rdc_jax.predict.pictures import find_queries, open_support
+from rdc_jax.runtime.compiled import keep_compiled
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.files import write_text
 from rdc_jax.runtime.progress import Progress
@@ -32,52 +31,50 @@ def run(arguments: argparse.Namespace) -> int:
       The exit code: 0, or 1 when some pictures could not be read.
     """
     with _messages(quiet=arguments.quiet, verbose=arguments.verbose):
-        return _run(arguments)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    # Everything is opened and checked first: a mistake is told before the long work.
-    source, queries = open_support(arguments.support), find_queries(arguments.query)
-    for path in filter(None, (arguments.out, arguments.html)):
-        if not pathlib.Path(path).absolute().parent.is_dir():
-            raise UserError(f"cannot write {path}: its folder is not there; make it")
-        if pathlib.Path(path).is_dir():
-            raise UserError(f"cannot write {path}: it is a folder; name a file in it")
-    for note in source.notes:
-        level = logging.INFO if note.problem else logging.DEBUG
-        _log.log(level, "%s: %s", note.kind, note.text)
-    options = Options(
-        transductive=_TRANSDUCTIVE[arguments.transductive],
-        temperature=arguments.temperature,
-        reject_below=arguments.reject_below,
-        batch_size=arguments.batch_size,
-    )
-    embedder = Embedder(arguments.checkpoint, arguments.image_size)
-    if embedder.assumed:
-        _log.info(
-            "the checkpoint does not note its image size: %d pixels are assumed, "
-            "--image_size says otherwise",
-            embedder.image_size,
+        if arguments.compile_cache:
+            keep_compiled()
+        # Everything is opened and checked first: a mistake is told before long work.
+        source, queries = open_support(arguments.support), find_queries(arguments.query)
+        for path in filter(None, (arguments.out, arguments.html)):
+            _check_writable(pathlib.Path(path))
+        for note in source.notes:
+            level = logging.INFO if note.problem else logging.DEBUG
+            _log.log(level, "%s: %s", note.kind, note.text)
+        options = Options(
+            transductive=_TRANSDUCTIVE[arguments.transductive],
+            temperature=arguments.temperature,
+            reject_below=arguments.reject_below,
+            batch_size=arguments.batch_size,
         )
-    count = f"{len(source)} labelled pictures of {len(source.class_names)} classes"
-    _log.debug("%s, %d to classify, %s", count, len(queries), embedder)
+        total = len(source) + len(queries)
+        with Progress(total, unit="pictures", shown=not arguments.quiet) as progress:
+            embedder = Embedder(
+                arguments.checkpoint,
+                arguments.image_size,
+                thumbnails=arguments.html is not None,
+                advance=progress.advance,
+            )
+            _log.debug(
+                "%d labelled pictures of %d classes, %d to classify, %s",
+                *(len(source), len(source.class_names), len(queries), embedder),
+            )
+            support = embed_support(embedder, source)
+            query = embedder(queries.items())
+        answers = classify(support, query, options, backbone=str(embedder))
+        _write(answers, arguments)
+    complete = len(support.labels) == len(source) and not query.unreadable
+    return OK if complete else SOME_UNREADABLE
 
-    total, files = len(source) + len(queries), [*queries.values()]
-    with Progress(total, unit="pictures", shown=not arguments.quiet) as progress:
-        # One size of batch for both: the network is compiled once.
-        run = functools.partial(
-            embed,
-            embedder,
-            batch=batch_for(total),
-            thumbnails=arguments.html is not None,
-            advance=progress.advance,
-        )
-        support, query = embed_support(run, source), run(files, [*queries])
-    answers = classify(support, query, options)._replace(backbone=str(embedder))
-    truth = tuple(printable(files[row].parent.name) for row in query.rows)
-    if set(truth) <= set(support.class_names):
-        answers = answers._replace(truth=truth)
 
+def _check_writable(path: pathlib.Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"cannot write {path}: its folder is not there; make it")
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder; name a file in it")
+
+
+def _write(answers: Answers, arguments: argparse.Namespace) -> None:
+    """Write the answers as asked, and what is to be said of them to the log."""
     suffix = pathlib.Path(arguments.out or "").suffix.lower().removeprefix(".")
     form = arguments.format or (suffix if suffix in FORMATS else "table")
     if arguments.out is None:
@@ -93,8 +90,6 @@ def _run(arguments: argparse.Namespace) -> int:
         page = render_page(answers)
         write_text(pathlib.Path(arguments.html), page, "choose another place")
         _log.info("page: %s", arguments.html)
-    complete = len(support.labels) == len(source) and not query.unreadable
-    return OK if complete else SOME_UNREADABLE
 
 
 @contextlib.contextmanager

@@ -7,12 +7,8 @@ batch: a shuffle that depends neither on a seed nor on the order of files. Class
 spread evenly over the batches, and the same pictures get the same answers.
 """
 
-import contextlib
 import functools
 import hashlib
-import logging
-import threading
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import jax
@@ -24,15 +20,13 @@ from rdc_jax.core.distances import cross_distances
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import npc
 from rdc_jax.core.rows import l2_normalize
+from rdc_jax.runtime.compiled import say_if_slow
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.threads import one_lapack_thread
 
-_log = logging.getLogger(__name__)
-
-_SMALLEST_BUCKET = 8
-# Padded up to this many rows a task costs next to nothing more, and its subspace is
-# found by iteration rather than by a full decomposition.
-_LEAST_ROWS = 64
+# Arrays are padded to a few sizes, so that another folder needs no other program. These
+# are the least: padding to them costs next to nothing, and most tasks need no more.
+_SUPPORTS, _QUERIES, _CLASSES = 16, 64, 8
 _PLAIN_BATCH = 1024  # only bounds the memory: each query is classified by itself
 
 
@@ -93,44 +87,22 @@ def plain_distances(support: Support, query_qd: Float[np.ndarray, "q d"]) -> Dis
 
 
 def content_order(feat_qd: Float[np.ndarray, "q d"]) -> Int[np.ndarray, " q"]:
-    """Order rows by a hash of their content.
-
-    >>> rows = np.array([[1.0], [2.0], [3.0]])
-    >>> rows[content_order(rows)].tolist() == rows[[2, 0, 1]][
-    ...     content_order(rows[[2, 0, 1]])
-    ... ].tolist()
-    True
-    """
+    """Order rows by a hash of their content."""
     rows = np.ascontiguousarray(feat_qd)
     digests = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
     return np.array(sorted(range(len(rows)), key=digests.__getitem__), np.intp)
 
 
-def bucket(n: int) -> int:
-    """Round a size up to one of a few, so that few programs are compiled.
+def bucket(n: int, least: int) -> int:
+    """Round a size up to one of a few: 1, 1.5, 2, 3, 4, 6, … times the least.
 
-    Sizes are 8, 12, 16, 24, 32, 48, …: at most half of a row count is padding, a
-    fifth on average.
-
-    >>> [bucket(n) for n in (1, 9, 13, 25, 75, 200)]
-    [8, 12, 16, 32, 96, 256]
+    >>> [bucket(n, least=16) for n in (1, 17, 25, 75, 200)]
+    [16, 24, 32, 96, 256]
     """
-    size = _SMALLEST_BUCKET
+    size = least
     while size < n:
         size = size * 3 // 2 if size & (size - 1) == 0 else size // 3 * 4
     return size
-
-
-@contextlib.contextmanager
-def say_if_slow(message: str, seconds: float = 2.0) -> Iterator[None]:
-    """Log a message where the work inside has not ended after a while."""
-    timer = threading.Timer(seconds, _log.info, [f"{message} …"])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _in_batches(
@@ -142,37 +114,31 @@ def _in_batches(
 ) -> Distances:
     """Compare batches of nearly equal size, padded to one of a few shapes."""
     s, q, c = len(support.labels), len(query_qd), len(support.class_names)
-    size_s = bucket(s)
     class_qc, support_qs = np.empty((q, c), dtype), np.empty((q, s), dtype)
-    support_sd = _pad(support.features.astype(dtype), size_s)
-    labels_s = _pad(support.labels.astype(np.int32), size_s)
+    supports = _padded(support.features.astype(dtype), _SUPPORTS)
+    labels_s, _ = _padded(support.labels.astype(np.int32), _SUPPORTS)
     for batch in np.array_split(content_order(query_qd), -(-q // batch_size)):
-        b = len(batch)
-        size_q = max(bucket(b), _LEAST_ROWS - size_s)
+        queries = _padded(query_qd[batch].astype(dtype), _QUERIES)
         to_class, to_support = _program(
-            support_sd,
-            labels_s,
-            np.arange(size_s) < s,
-            _pad(query_qd[batch].astype(dtype), size_q),
-            np.arange(size_q) < b,
-            bucket(c),
-            params,
+            *supports, labels_s, *queries, bucket(c, _CLASSES), params
         )
-        class_qc[batch] = np.asarray(to_class)[:b, :c]
-        support_qs[batch] = np.asarray(to_support)[:b, :s]
+        class_qc[batch] = np.asarray(to_class)[: len(batch), :c]
+        support_qs[batch] = np.asarray(to_support)[: len(batch), :s]
     return class_qc, support_qs
 
 
-def _pad(rows: np.ndarray, size: int) -> np.ndarray:
+def _padded(rows: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with zeros after them, and a mask of those that are real."""
+    size = bucket(len(rows), least)
     filler = np.zeros((size - len(rows), *rows.shape[1:]), rows.dtype)
-    return np.concatenate([rows, filler])
+    return np.concatenate([rows, filler]), np.arange(size) < len(rows)
 
 
 @functools.partial(jax.jit, static_argnames="num_classes")
 def _program(
     support_sd: Float[Array, "s d"],
-    labels_s: Int[Array, " s"],
     mask_s: Bool[Array, " s"],
+    labels_s: Int[Array, " s"],
     query_qd: Float[Array, "q d"],
     mask_q: Bool[Array, " q"],
     num_classes: int,

@@ -35,9 +35,9 @@ def fit_temperature(support: Support, *, transductive: bool) -> tuple[float, boo
       The temperature, and whether the supports had a say in it.
     """
     shot_c = np.bincount(support.labels)
-    usual = _typical(_CALIBRATED if transductive else _PLAIN, shot_c.mean())
+    typical = _typical(_CALIBRATED if transductive else _PLAIN, shot_c.mean())
     if len(shot_c) < 2 or shot_c.max() < 2:
-        return usual, False
+        return typical, False
     dist_hc, labels_h = left_out_distances(support)
     before = _typical(_PLAIN, np.maximum(shot_c - 1, 1).mean())
     rows_h = np.arange(len(labels_h))
@@ -49,7 +49,7 @@ def fit_temperature(support: Support, *, transductive: bool) -> tuple[float, boo
     )
     posterior_g = log_likelihood_g - _LOG_FACTORS**2 / (2 * _SPREAD**2)
     factor = np.exp(_LOG_FACTORS[posterior_g.argmax()])
-    return float(usual * factor), True
+    return float(typical * factor), True
 
 
 def probabilities(

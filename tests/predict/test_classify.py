@@ -1,5 +1,7 @@
 """When calibration is used, and what is said of it."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from predict.test_task import make_task
@@ -94,8 +96,8 @@ def test_probabilities_are_those_of_the_predicted_class():
 def test_accuracy_is_told_where_the_truth_is_known():
     answers, labels = answer(30, reject_below=0.9)
     assert "accuracy" not in answers.summary and "accuracy" not in sum_up(answers)[0]
-    truth = tuple(NAMES[label] for label in labels)
-    known = answers._replace(truth=truth)
+    paths = tuple(f"{NAMES[label]}/{i}.jpg" for i, label in enumerate(labels))
+    known = dataclasses.replace(answers, query=answers.query._replace(names=paths))
     right = answers.predicted == labels
     assert known.summary["accuracy"] == pytest.approx(100 * right.mean(), abs=0.01)
     assert f"({right.sum()} of 30)" in sum_up(known)[1]

@@ -156,7 +156,9 @@ def test_explain_names_everything(folders, checkpoint):
     assert answers.summary["method"] == "RDC"
     row = answers.rows[0]
     assert row.class_name == classifier.predict(folders.query)[0]
-    assert row.nearest[0].image.startswith(row.nearest[0].class_name)
+    nearest = classifier.support_images_[row.nearest[0]]
+    label = classifier.support_labels_[row.nearest[0]]
+    assert nearest.startswith(classifier.classes_[label])
 
 
 def test_labels_of_any_type_come_back():

@@ -9,7 +9,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 from data import pictures as drawn
@@ -17,7 +16,6 @@ from data import pictures as drawn
 from rdc_jax.models import weights
 from rdc_jax.models.model import read_checkpoint
 from rdc_jax.predict.__main__ import main
-from rdc_jax.predict.task import say_if_slow
 
 
 @pytest.fixture
@@ -202,14 +200,6 @@ def test_accuracy_is_told_if_all_pictures_are_in_folders_named_like_classes(
     drawn.write(folders.query / "elsewhere.png")
     out, err = run("--format=json")[1:]
     assert "accuracy" not in json.loads(out) and "accuracy" not in err
-
-
-def test_long_compiling_is_told(caplog):
-    with caplog.at_level("INFO"), say_if_slow("compiling", seconds=0.01):
-        time.sleep(0.2)
-    with caplog.at_level("INFO"), say_if_slow("quick"):
-        pass
-    assert [record.message for record in caplog.records] == ["compiling …"]
 
 
 def test_missing_folders_are_told_in_one_line(run, tmp_path):

@@ -95,8 +95,8 @@ def test_any_shape_is_answered(classes, shots, queries):
 def test_few_programs_are_compiled():
     params = dataclasses.replace(PARAMS, k=3)  # programs of this test alone
     before = task._program._cache_size()
-    for queries in (1, 5, 20, 40, 45):  # with 10 supports in 12 rows
-        support, query, _ = make_task(queries=queries)
+    for queries, shots in [(1, 1), (20, 2), (64, (3, 1, 2, 4)), (40, 4)]:
+        support, query, _ = make_task(shots=shots, queries=queries)
         calibrated_distances(support, query, params, 100)
     assert task._program._cache_size() - before == 1
 
@@ -107,7 +107,7 @@ def test_batches_hold_every_query_once_and_are_of_nearly_equal_size(
 ):
     sizes = []
 
-    def count(support_sd, labels_s, mask_s, query_qd, mask_q, num_classes, params):
+    def count(support_sd, mask_s, labels_s, query_qd, mask_q, num_classes, params):
         sizes.append(mask_q.sum())
         rows = query_qd[:, :1]
         return np.tile(rows, num_classes), np.tile(rows, len(support_sd))
@@ -129,11 +129,11 @@ def test_the_order_follows_content_and_not_place():
 
 @pytest.mark.parametrize("n", [1, 8, 9, 100, 150, 700])
 def test_buckets_hold_what_they_are_for_and_little_more(n):
-    assert n <= bucket(n) <= max(8, 1.5 * n)
+    assert n <= bucket(n, 8) <= max(8, 1.5 * n)
 
 
 def test_buckets_are_few():
-    assert len({bucket(n) for n in range(1, 1025)}) == 15
+    assert len({bucket(n, 64) for n in range(1, 1025)}) == 9
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
