@@ -2,7 +2,6 @@
 
 import dataclasses
 import difflib
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_args
 
@@ -10,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from rdc_jax.core.checks import checked_jit
 from rdc_jax.core.preparation import Step, prepare
 from rdc_jax.core.shapes import check_episode
 from rdc_jax.methods import parameters
@@ -262,7 +262,6 @@ def jitted(text: str) -> Callable[..., Array]:
         needs = f"a model with a {method.head} head" if method.head else method.inputs
         raise UserError(f"method {text!r} needs {needs}: see docs/extending.md")
 
-    @functools.partial(jax.jit, static_argnames="num_classes")
     def classify(
         support: ArrayLike,
         support_labels: ArrayLike,
@@ -285,7 +284,7 @@ def jitted(text: str) -> Callable[..., Array]:
         )
         return method(task)
 
-    return classify
+    return checked_jit(classify, "num_classes")
 
 
 def names() -> tuple[str, ...]:
