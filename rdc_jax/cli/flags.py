@@ -20,8 +20,8 @@ _HELP = {"--help", "-help", "-h"}
 def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
     """Parse the flags and run a program; mistakes print one line and exit with 2.
 
-    Adds ``--list``, ``--quiet``, ``--verbose`` and ``--debug``, and a ``--help`` that
-    begins with the program's docstring.
+    Adds ``--list``, ``--quiet``, ``--verbose``, ``--debug``, ``--compile_cache`` and
+    a ``--help`` that begins with the program's docstring.
 
     Args:
       main: The program, without arguments; it reads its flags itself.
@@ -35,10 +35,22 @@ def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
         "verbose", False, "Also print the config and what libraries log."
     )
     flags.DEFINE_boolean("debug", False, "Show the traceback of an error.")
+    flags.DEFINE_boolean(
+        "compile_cache",
+        True,
+        "Keep what is compiled for the next run (docs/scaling.md).",
+    )
+
+    def program() -> None:
+        if flags.FLAGS.compile_cache:
+            from rdc_jax.runtime import compiled  # imports jax: --help does without
+
+            compiled.keep_compiled()
+        main()
 
     def chosen(_: list[str]) -> None:
         guard(
-            (lambda: _show(listing())) if flags.FLAGS.list else main,
+            (lambda: _show(listing())) if flags.FLAGS.list else program,
             debug=flags.FLAGS.debug,
         )
 

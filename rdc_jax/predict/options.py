@@ -105,9 +105,12 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         "--verbose", action="store_true", help="also what is read and computed"
     )
     add("--debug", action="store_true", help="show the traceback of an error")
-    keep = argparse.BooleanOptionalAction
-    help_text = "keep what is compiled for the next run (on)"
-    add("--compile_cache", action=keep, default=True, help=help_text)
+    add(
+        "--nocompile_cache",
+        dest="compile_cache",
+        action="store_false",
+        help="do not keep what is compiled for the next run",
+    )
 
 
 def _add_method(group: argparse._ArgumentGroup) -> None:
