@@ -19,7 +19,7 @@ ALLOWED = {
     "methods": LOWER,
     "pretrain": LOWER | {"methods"},
     "evaluation": LOWER | {"methods", "pretrain"},
-    "reporting": {"core", "runtime", "evaluation"},
+    "reporting": KERNELS,
     "predict": LOWER | {"methods"},
     "rerank": LOWER,
     "cli": LOWER | {"methods"},

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.neighbours import rank_positions
 from rdc_jax.core.params import RDCParams
-from rdc_jax.evaluation.statistics import beyond_chance, plus_minus
+from rdc_jax.core.statistics import beyond_chance, plus_minus
 
 # Counts over the queries of an episode, in the original space.
 COLUMNS = (

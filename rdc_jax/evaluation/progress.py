@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Num
 
-from rdc_jax.evaluation import statistics
+from rdc_jax.core import statistics
 from rdc_jax.evaluation.ledger import Stage
 from rdc_jax.runtime import progress
 

@@ -1,31 +1,17 @@
-"""The paper's own numbers, where a run can be held against them."""
+"""The paper's own numbers, beside those of a run that can be compared with them."""
 
 import functools
 import importlib.resources
 import json
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any
 
 Row = dict[str, Any]
 
 _WAY = 5  # Of all tasks in the paper.
 _AVERAGE = "average"  # In the place of a data set, among the rows of other systems.
-# Others' results with a recipe of theirs, to hold against ours with any parameters.
+# Methods with one published recipe, shown beside a run's with any parameters.
 _REPORTED = ("finetune",)
-
-
-class Line(NamedTuple):
-    """What the paper has of one method in one shot.
-
-    Attributes:
-      rows: By data set, of those that the run has too.
-      average: Over the paper's own data sets; None: not printed.
-      same: Whether these are the run's, so that averages are of the same thing.
-    """
-
-    rows: dict[str, Row]
-    average: float | None
-    same: bool
 
 
 @functools.cache
@@ -52,7 +38,7 @@ def name_of(method: str) -> str:
 
 
 def title_of(method: str, title: str) -> str:
-    """Give the title of a published line: parameters of ours are not the paper's.
+    """Give the title of a published line, without parameters that are the run's own.
 
     >>> title_of("finetune(steps=100)", "Fine-tuning (steps=100)")
     'Fine-tuning'
@@ -62,62 +48,77 @@ def title_of(method: str, title: str) -> str:
     return title if name_of(method) == method else title.partition(" (")[0]
 
 
-def line(
-    config: Mapping[str, Any], names: Collection[str], shot: int, method: str
-) -> Line | None:
-    """Find what the paper has of a method; some of its tables are averages alone.
+def collect(rows: Sequence[Row], *, way: int, systems: bool) -> dict[str, Any]:
+    """Make the part ``published`` of ``results.json``.
 
     Args:
-      config: Of the run, whose tasks may be of a kind that the paper has not.
-      names: Of the run's data sets.
-      shot: Labelled images a class.
-      method: Its name.
+      rows: The run's own rows.
+      way: Classes of its tasks; the paper has 5-way tasks only.
+      systems: Whether to show other authors' systems too.
 
     Returns:
-      The line; None: there is nothing to hold the run against.
+      ``label`` names the paper, ``datasets`` is the number of its data sets, ``notes``
+      say what the lines were measured on. Each of ``lines`` has a ``shot``, a
+      ``method`` (None for another system), a ``title``, ``rows`` by data set, the
+      ``average`` over the paper's data sets (None if it is not printed), and whether
+      these data sets are the ``same`` as the run's.
     """
-    if not _comparable(config, names):
-        return None
+    names = dict.fromkeys(row["dataset"] for row in rows)
+    comparable = way == _WAY and not datasets().isdisjoint(names)
+    titles = {row["method"]: row["title"] for row in rows}
+    lines: list[dict[str, Any]] = []
+    for shot in dict.fromkeys(row["shot"] for row in rows) if comparable else ():
+        lines += [_line(shot, method, titles[method], names) for method in titles]
+        lines += _systems(shot, names) if systems else []
+    lines = [line for line in lines if line["rows"] or line["average"] is not None]
+    kinds = {name_of(line["method"] or "systems") for line in lines}
+    notes = [text for kind, text in content()["notes"].items() if kind in kinds]
+    return {
+        "label": content()["label"],
+        "datasets": len(datasets()),
+        "notes": [content()["note"], *notes] if lines else [],
+        "lines": lines,
+    }
+
+
+def _line(shot: int, method: str, title: str, names: Collection[str]) -> dict[str, Any]:
+    """What the paper has of a method; some of its tables have averages alone."""
     known = (shot, name_of(method))
     rows, averages = (
-        [r for r in content()[part] if (r["shot"], r["method"]) == known]
+        [row for row in content()[part] if (row["shot"], row["method"]) == known]
         for part in ("rows", "averages")
     )
-    if not (rows or averages):
-        return None
-    average = averages[0]["accuracy"] if averages else None
-    return _line({row["dataset"]: row for row in rows}, average, names)
+    return {
+        "shot": shot,
+        "method": method,
+        "title": title_of(method, title),
+        "average": averages[0]["accuracy"] if averages else None,
+        **_cells({row["dataset"]: row for row in rows}, names),
+    }
 
 
-def systems(
-    config: Mapping[str, Any], names: Collection[str], shot: int
-) -> dict[str, Line]:
-    """Find the lines of other authors' systems by title, if the run wants them.
-
-    Args:
-      config: Of the run.
-      names: Of the run's data sets.
-      shot: Labelled images a class.
-    """
-    if not (config.get("systems") and _comparable(config, names)):
-        return {}
+def _systems(shot: int, names: Collection[str]) -> list[dict[str, Any]]:
+    """The lines of other authors' systems."""
     found: dict[str, dict[str, Row]] = {}
     for row in content()["systems"]:
         if row["shot"] == shot:
             found.setdefault(row["title"], {})[row["dataset"]] = row
-    return {
-        title: _line(rows, rows[_AVERAGE]["accuracy"], names)
+    return [
+        {
+            "shot": shot,
+            "method": None,
+            "title": title,
+            "average": rows[_AVERAGE]["accuracy"],
+            **_cells(rows, names),
+        }
         for title, rows in found.items()
+    ]
+
+
+def _cells(rows: dict[str, Row], names: Collection[str]) -> dict[str, Any]:
+    cells = {
+        name: {key: rows[name][key] for key in ("accuracy", "ci95")}
+        for name in names
+        if name in rows
     }
-
-
-def _comparable(config: Mapping[str, Any], names: Collection[str]) -> bool:
-    """Whether a run has tasks of the paper's kind, and any of its data sets."""
-    return config["way"] == _WAY and not datasets().isdisjoint(names)
-
-
-def _line(
-    rows: Mapping[str, Row], average: float | None, names: Collection[str]
-) -> Line:
-    shown = {name: rows[name] for name in names if name in rows}
-    return Line(shown, average, datasets() == set(names))
+    return {"rows": cells, "same": datasets() == set(names)}

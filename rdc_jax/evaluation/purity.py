@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from rdc_jax.evaluation import statistics
+from rdc_jax.core import statistics
 from rdc_jax.evaluation.options import Options
 
 _EDGES = (0, 30, 50, 70, 100)  # Percent; of five classes, chance is about 20.

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from rdc_jax.core import statistics
 from rdc_jax.evaluation import (
     diagnostics,
     exhibits,
+    published,
     purity,
-    statistics,
     table,
     training_curves,
 )
@@ -94,6 +95,7 @@ def collect(
         "title": options.title,
         "rows": rows,
         "averages": _averages(rows),
+        "published": published.collect(rows, way=options.way, systems=options.systems),
         "curves": curves,
         "neighbours": neighbours,
         "purity": by_purity,

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rdc_jax.evaluation import published
-from rdc_jax.evaluation.statistics import plus_minus
+from rdc_jax.core.statistics import plus_minus
 from rdc_jax.runtime.text import table
 
 
@@ -46,28 +45,34 @@ def _accuracies(results: dict[str, Any], shot: int) -> str:
         for row in results["averages"]
         if row["shot"] == shot
     }
-    config = results["provenance"]["config"]
+    published = [row for row in results["published"]["lines"] if row["shot"] == shot]
     lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
         own = {row["dataset"]: row for row in rows if row["method"] == method}
         cells = [_cell(own[dataset]) for dataset in datasets]
-        title = own[datasets[0]]["title"]
-        lines.append([title, *cells, f"{average[method]:.2f}"])
-        if paper := published.line(config, datasets, shot, method):
-            named = published.title_of(method, title)
-            lines.append(_published(named, paper, datasets))
-    for title, paper in published.systems(config, datasets, shot).items():
-        lines.append(_published(title, paper, datasets))
+        lines.append([own[datasets[0]]["title"], *cells, f"{average[method]:.2f}"])
+        lines += [
+            _published(line, results["published"], datasets)
+            for line in published
+            if line["method"] == method
+        ]
+    lines += [
+        _published(line, results["published"], datasets)
+        for line in published
+        if line["method"] is None
+    ]
     return table([["method", *datasets, "average"], *lines], markdown=True)
 
 
-def _published(title: str, line: published.Line, datasets: Sequence[str]) -> list[str]:
-    """A line of the paper's, in italics."""
-    rows, average, same = line
+def _published(
+    line: dict[str, Any], paper: dict[str, Any], datasets: Sequence[str]
+) -> list[str]:
+    """A line of the paper, in italics."""
+    rows, average = line["rows"], line["average"]
     cells = [_cell(rows[dataset]) if dataset in rows else "" for dataset in datasets]
-    own = "" if same else f" (its own {len(published.datasets())})"
+    own = "" if line["same"] else f" (its own {paper['datasets']})"
     cells.append("" if average is None else f"{average:.2f}{own}")
-    label = f"{title} ({published.content()['label']})"
+    label = f"{line['title']} ({paper['label']})"
     return [f"*{text}*" if text else "" for text in (label, *cells)]
 
 

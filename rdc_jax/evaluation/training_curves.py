@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from rdc_jax.evaluation import statistics
+from rdc_jax.core import statistics
 from rdc_jax.evaluation.options import Options
 
 

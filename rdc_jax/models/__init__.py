@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rdc_jax.models.backbones import BACKBONES as BACKBONES
     from rdc_jax.models.backbones import create as create
+    from rdc_jax.models.heads import DECODERS as DECODERS
     from rdc_jax.models.heads import HEADS as HEADS
     from rdc_jax.models.model import Model as Model
     from rdc_jax.models.model import load_backbone as load_backbone
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BACKBONES": "backbones",
+    "DECODERS": "heads",
     "HEADS": "heads",
     "Model": "model",
     "create": "backbones",

@@ -29,8 +29,8 @@ def create(
       name: One of ``BACKBONES``.
       dtype: Of the computation: ``float32`` or ``bfloat16``. Parameters and batch-norm
         statistics are float32 in either.
-      conv: ``xla``, ``matmul``, or ``auto``: the faster one for the backend. The
-        numbers and the parameters are the same.
+      conv: ``auto``, the fastest on this backend, or ``xla``, XLA's own convolution.
+        The parameters are the same, and the numbers but for rounding.
       **options: Of this backbone, such as ``norm`` for residual networks.
 
     Returns:

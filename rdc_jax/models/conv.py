@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from rdc_jax.models import conv_cpu, conv_xla
+from rdc_jax.models.cpu import conv as cpu
 
-Implementation = Literal["auto", "xla", "matmul"]
+Implementation = Literal["auto", "xla"]
 
 
 def conv(
@@ -27,9 +27,8 @@ def conv(
       kernel_kkio: The kernel.
       stride: Step in both directions.
       padding: Zeros on each side, as in torch.
-      implementation: ``xla`` is ``lax.conv_general_dilated``; ``matmul`` multiplies
-        shifted copies of the images; ``auto`` is ``xla`` on accelerators, and on CPU
-        whatever is fastest for the layer (see ``conv_cpu``).
+      implementation: ``xla`` is ``lax.conv_general_dilated``; ``auto`` is the same on
+        accelerators, and on CPU whatever is fastest for the layer.
 
     Returns:
       The filtered images.
@@ -37,13 +36,8 @@ def conv(
     >>> conv(jnp.ones((1, 4, 4, 3)), jnp.ones((3, 3, 3, 8)), stride=2, padding=1).shape
     (1, 2, 2, 8)
     """
-    if implementation == "auto" and jax.default_backend() != "cpu":
-        implementation = "xla"
-    if implementation == "xla":
-        return conv_xla.conv(x_bhwi, kernel_kkio, stride, padding)
-    return conv_cpu.conv(
-        x_bhwi, kernel_kkio, stride, padding, implementation == "matmul"
-    )
+    use_xla = implementation == "xla" or jax.default_backend() != "cpu"
+    return (cpu.xla_conv if use_xla else cpu.conv)(x_bhwi, kernel_kkio, stride, padding)
 
 
 class Conv(nn.Module):

@@ -48,7 +48,10 @@ def linear(num_classes: int, name: str | None = None) -> nn.Dense:
 
 
 HEADS = Registry("head", linear=linear)
-"""What sits on features, by name; called with the ``head_options`` of a checkpoint."""
+"""What sits on features; made with the ``head_options`` that a checkpoint notes."""
+
+DECODERS = Registry("decoder")
+"""What makes images of features; made with the ``decoder_options``."""
 
 
 def _torch_linear(

@@ -15,8 +15,9 @@ from jaxtyping import Array, ArrayLike, Float
 from rdc_jax.models import torch_format, weights
 from rdc_jax.models.backbones import create
 from rdc_jax.models.checkpoints import load_variables
-from rdc_jax.models.heads import HEADS
+from rdc_jax.models.heads import DECODERS, HEADS
 from rdc_jax.runtime import checksums
+from rdc_jax.runtime.errors import UserError
 
 Variables = dict[str, Any]
 Apply = Callable[[Variables, Array, bool], tuple[Array, Any]]
@@ -41,9 +42,10 @@ class Spec:
       arch: Name of the backbone, see ``rdc_jax.models.BACKBONES``.
       dtype: Of the computation, ``float32`` or ``bfloat16``.
       conv: See ``rdc_jax.models.create``.
-      head: Name in ``rdc_jax.models.heads.HEADS``, if there is a head.
+      head: Name in ``rdc_jax.models.HEADS``, if there is a head.
       head_options: Its arguments, by name.
-      decoder: Name of the decoder, if there is one.
+      decoder: Name in ``rdc_jax.models.DECODERS``, if there is a decoder.
+      decoder_options: Its arguments, by name.
       network: Used instead of ``arch``, see ``wrap``.
     """
 
@@ -53,6 +55,7 @@ class Spec:
     head: str | None = None
     head_options: tuple[tuple[str, Any], ...] = ()
     decoder: str | None = None
+    decoder_options: tuple[tuple[str, Any], ...] = ()
     network: nn.Module | Apply | None = None
 
 
@@ -97,6 +100,13 @@ class Model:
         """What was trained on the features."""
         options = dict(self.spec.head_options)
         return HEADS.make(self.spec.head, **options) if self.spec.head else None
+
+    @property
+    def decoder(self) -> nn.Module | None:
+        """What was trained to make images of features."""
+        spec = self.spec
+        options = dict(spec.decoder_options)
+        return DECODERS.make(spec.decoder, **options) if spec.decoder else None
 
     @property
     def training(self) -> str:
@@ -162,6 +172,29 @@ class Model:
         features, named = out if isinstance(out, tuple) else (out, {})
         return features, named, ({**old, "backbone": stats} if stats else old)
 
+    def apply_head(self, *inputs: Any, **options: Any) -> Any:
+        """Apply the head to what it takes; a pure function.
+
+        Args:
+          *inputs: Of the head, such as features.
+          **options: Of its call, such as ``train=False``.
+
+        Raises:
+          UserError: The model has no head.
+        """
+        return self._apply_part("head", self.head, *inputs, **options)
+
+    def apply_decoder(self, *inputs: Any, **options: Any) -> Any:
+        """Apply the decoder, as ``apply_head`` does the head."""
+        return self._apply_part("decoder", self.decoder, *inputs, **options)
+
+    def _apply_part(
+        self, part: str, module: nn.Module | None, *inputs: Any, **options: Any
+    ) -> Any:
+        if module is None:
+            raise UserError(f"the model ({self.arch}) has no {part}: load one that has")
+        return module.apply(_part(self.variables, part), *inputs, **options)
+
     def replace(self, **changes: Any) -> "Model":
         """Give the same model with other ``variables``, ``spec`` or ``metadata``."""
         return dataclasses.replace(self, **changes)
@@ -221,6 +254,7 @@ def load_model(
         head=head,
         head_options=tuple(sorted(options.items())),
         decoder=metadata.get("decoder"),
+        decoder_options=tuple(sorted(metadata.get("decoder_options", {}).items())),
     )
     model = Model(spec, jax.tree.map(jnp.asarray, variables), metadata)
     _ = model.backbone  # So that a wrong dtype or conv is told now.
@@ -254,7 +288,7 @@ def load_backbone(
       UserError: There is no readable checkpoint.
     """
     model = load_model(path, dtype=dtype, conv=conv)
-    spec = dataclasses.replace(model.spec, head=None, head_options=(), decoder=None)
+    spec = Spec(model.arch, dtype=model.spec.dtype, conv=model.spec.conv)
     inner = _part(model.variables, "backbone")
     alone = {part: {"backbone": tree} for part, tree in inner.items()}
     return Model(spec, alone, model.metadata)

@@ -9,8 +9,8 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from rdc_jax.models.conv import Conv, Implementation
+from rdc_jax.models.cpu.pool import max_pool
 from rdc_jax.models.norm import BatchNorm
-from rdc_jax.models.pool import max_pool
 
 Norm = Callable[..., nn.Module]
 """Called with ``dtype`` and ``name``; the module is called as ``norm(x, train=…)``."""
@@ -102,7 +102,7 @@ class ResNet(nn.Module):
         ``last_norm`` and ``name``.
       stem: Whether to begin with the 7x7 stride-2 convolution and 3x3 max-pool.
       dtype: Of the computation; parameters and BN statistics are float32.
-      conv: Implementation of the convolutions: ``auto``, ``xla`` or ``matmul``.
+      conv: Implementation of the convolutions: ``auto`` or ``xla``.
       norm: Of the stem and the blocks, see ``BasicBlock``. One that draws random
         numbers in training takes them from the stream ``noise``:
         ``apply(..., train=True, rngs={"noise": key})``.

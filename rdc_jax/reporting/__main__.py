@@ -10,16 +10,14 @@ def main() -> None:
     """Read the command line and write the page."""
     parser = argparse.ArgumentParser(
         prog="python -m rdc_jax.reporting",
-        description="Write the results of runs as one HTML page that needs no network.",
+        description="Write the results of a run as one HTML page that needs no "
+        "network.",
     )
-    parser.add_argument(
-        "workdir", nargs="+", help="work directory of a finished run_eval.py"
-    )
+    parser.add_argument("workdir", help="work directory of a finished run_eval.py")
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="the page (default: report.html in the work directory, or here if there "
-        "are several)",
+        help="the page (default: report.html in the work directory)",
     )
     arguments = parser.parse_args()
     print(report.write(arguments.workdir, arguments.out))

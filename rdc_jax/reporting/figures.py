@@ -11,11 +11,10 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
-from rdc_jax.evaluation import published
-from rdc_jax.evaluation.statistics import Mean, plus_minus
+from rdc_jax.core.statistics import Mean, plus_minus
 from rdc_jax.reporting import drawing, variants
 from rdc_jax.reporting.drawing import Drawing, Key
-from rdc_jax.reporting.runs import Row, Run, average_gain, signed
+from rdc_jax.reporting.runs import Row, Run, signed
 
 _MOST = 8  # Methods whose marks fit into the row of a data set.
 _WIDTH = 4.5  # Inches: on a phone the figure fills the screen and can still be read.
@@ -54,7 +53,7 @@ def accuracy(run: Run, shot: int) -> list[Drawing]:
         note=f"Bars are 95% intervals; the dotted line is chance, {chance:.0f}%.",
     )
     if any(one.hollow for one in _accuracies(run, shot)):
-        key = ("○", drawing.MUTED, f"hollow: {published.content()['label']}")
+        key = ("○", drawing.MUTED, f"hollow: {run.published['label']}")
         drawn = drawn._replace(legend=(*drawn.legend, key))
     return [drawn]
 
@@ -97,18 +96,19 @@ def sweeps(run: Run, shot: int) -> list[Drawing]:
     for field, found in variants.sweeps(run).items():
         series = []
         for look, (title, names) in enumerate(found):
-            own = {value: run.average(shot, name) for value, name in names.items()}
-            series.append(Series(title, look, _means(own)))
-            lines = {value: run.published(shot, name) for value, name in names.items()}
-            if paper := _means({v: line.average for v, line in lines.items() if line}):
-                label = f"{published.content()['label']}, its own data sets"
+            own = {value: [run.average(shot, name)] for value, name in names.items()}
+            series.append(Series(title, look, _averages(own)))
+            lines = {value: run.paper(shot, name) for value, name in names.items()}
+            if paper := _averages(lines, "average"):
+                label = f"{run.published['label']}, its own data sets"
                 title = f"dashed: {title} ({label})"
                 series.append(Series(title, look, paper, hollow=True))
         title = f"Accuracy by {field}, {shot}-shot"
         note = "Means over the data sets."
         if run.baseline:
             note += f" The dotted line is {run.titles[run.baseline]}."
-        drawn = _by_value(title, series, (_WIDTH, 2.8), xlabel=field, base=base)
+        level = base["accuracy"] if base else None
+        drawn = _by_value(title, series, (_WIDTH, 2.8), xlabel=field, base=level)
         drawings.append(drawn._replace(note=note))
     return drawings
 
@@ -254,8 +254,8 @@ def _accuracies(run: Run, shot: int) -> list[Series]:
     for look, (method, title) in enumerate(run.titles.items()):
         rows = run.accuracies(shot, method)
         series.append(Series(title, look, {d: _accuracy(r) for d, r in rows.items()}))
-        if line := run.published(shot, method):
-            paper = {dataset: _accuracy(row) for dataset, row in line.rows.items()}
+        for line in run.paper(shot, method):
+            paper = {dataset: _accuracy(row) for dataset, row in line["rows"].items()}
             series.append(Series("", look, paper, hollow=True))
     return series
 
@@ -264,7 +264,8 @@ def _gains(run: Run, shot: int) -> list[Series]:
     series = []
     for method, rows in run.compared(shot).items():
         means = {row["dataset"]: Mean(row["gain"], row["gain_ci95"]) for row in rows}
-        means[_AVERAGE] = average_gain(rows)
+        if average := run.average(shot, method):
+            means[_AVERAGE] = Mean(average["gain"], average["gain_ci95"])
         look = list(run.titles).index(method)
         series.append(Series(run.titles[method], look, means))
     return series
@@ -284,6 +285,12 @@ def _purities(run: Run, shot: int) -> list[Series]:
 
 def _accuracy(row: Row) -> Mean:
     return Mean(row["accuracy"], row["ci95"])
+
+
+def _averages(
+    rows: Mapping[float, Sequence[Row | None]], column: str = "accuracy"
+) -> dict[Any, Mean]:
+    return _means({x: row[column] for x, found in rows.items() for row in found if row})
 
 
 def _means(values: Mapping[Any, float | None]) -> dict[Any, Mean]:

@@ -1,22 +1,21 @@
-"""The page: sections of each run, put into the template."""
+"""The page: the sections of a run, put into the template."""
 
-from collections.abc import Sequence
+import pathlib
 from typing import Any
 
-from rdc_jax.evaluation import published
-from rdc_jax.evaluation.statistics import plus_minus
+from rdc_jax.core.statistics import plus_minus
 from rdc_jax.reporting import (
     drawing,
-    examples,
+    example_tasks,
     figures,
-    headline,
     provenance,
+    summary,
     tables,
 )
-from rdc_jax.reporting.runs import Run, signed
+from rdc_jax.reporting.runs import Run, read, signed
 from rdc_jax.runtime import html
 
-# Sections of a run, in order; those without content are left out.
+# Sections, in order; those without content are left out.
 _SECTIONS = {
     "summary": "Summary",
     "accuracy": "Accuracy",
@@ -39,50 +38,45 @@ _PARTS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def render(runs: Sequence[Run]) -> str:
-    """Write the page of at least one run: HTML that needs no other file.
+def render(workdir: pathlib.Path) -> str:
+    """Write the page of a run: HTML that needs no other file.
 
-    The same runs give the same text.
+    The same results give the same text.
+
+    Raises:
+      UserError: The results, or an example task, cannot be read.
     """
-    titles = [run.title for run in runs]
-    if len(set(titles)) < len(titles):
-        titles = [f"{run.title}, {run.folder}" for run in runs]
+    run = read(workdir)
+    content: dict[str, Any] = {
+        name: part for name in _PARTS if (part := _part(run, name))
+    }
+    content["examples"] = example_tasks.draw(run, example_tasks.read(run, workdir))
+    content["settings"] = provenance.settings(run)
+    content["warnings"] = run.results["warnings"]
     return html.template("rdc_jax.reporting", "report.html").render(
-        title=titles[0] if len(runs) == 1 else f"{len(runs)} runs",
-        runs=[
-            _run(run) | {"name": f"run{number}", "title": title}
-            for number, (run, title) in enumerate(zip(runs, titles, strict=True), 1)
-        ],
+        run=run,
+        content=content,
+        sections={
+            name: title
+            for name, title in _SECTIONS.items()
+            if name in _ALWAYS or content.get(name)
+        },
+        cards=summary.cards(run),
+        fewest=min(row["episodes"] for row in run.rows),
+        origins=provenance.origins(run),
         light=drawing.css(0),
         dark=drawing.css(1),
         css=drawing.as_variables,
-        label=published.content()["label"],
         signed=signed,
         plus_minus=plus_minus,
         signs=tables.SIGNS,
     )
 
 
-def _run(run: Run) -> dict[str, Any]:
-    """All that the template shows of a run."""
-    found: dict[str, Any] = {}
-    for section, (draw, *makes) in _PARTS.items():
-        figures_of = [one for shot in run.shots for one in draw(run, shot)]
-        tables_of = [make(run, shot) for make in makes for shot in run.shots]
-        tables_of = [table for table in tables_of if table.lines]
-        if figures_of or tables_of:
-            found[section] = {"figures": figures_of, "tables": tables_of}
-    found["warnings"] = headline.warnings(run)
-    found["examples"] = examples.draw(run)
-    found["settings"] = provenance.settings(run)
-    contents = {s: t for s, t in _SECTIONS.items() if s in _ALWAYS or found.get(s)}
-    return found | {
-        "contents": contents,
-        "answers": headline.answers(run),
-        "cards": headline.cards(run),
-        "baseline": run.titles[run.baseline] if run.baseline else "",
-        "config": run.config,
-        "datasets": headline.listing(run.datasets),
-        "notes": headline.paper_notes(run),
-        "origins": provenance.origins(run),
-    }
+def _part(run: Run, name: str) -> dict[str, Any]:
+    """Figures and tables of a section, for all shots; empty if there are none."""
+    draw, *makes = _PARTS[name]
+    drawn = [one for shot in run.shots for one in draw(run, shot)]
+    made = [make(run, shot) for make in makes for shot in run.shots]
+    made = [table for table in made if table.lines]
+    return {"figures": drawn, "tables": made} if drawn or made else {}

@@ -1,26 +1,19 @@
-"""Where results come from: settings and fingerprints, without private places."""
+"""Where results come from: settings, fingerprints and versions."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rdc_jax.core.params import RDCParams
 from rdc_jax.reporting.runs import Run
-from rdc_jax.runtime.redact import hide_places
 
 
 def settings(run: Run) -> dict[str, str]:
-    """List all settings; parameters of RDC that were changed with their default."""
-    found = {f"config.{name}": text for name, text in _flat(run.config)}
-    for name, default in _flat({"rdc": dataclasses.asdict(RDCParams())}):
-        if (field := f"config.{name}") in found and found[field] != default:
-            found[field] += f" (default: {default})"
-    return found
+    """List all settings by the names they have on the command line."""
+    return {f"config.{name}": text for name, text in _flat(run.config)}
 
 
 def origins(run: Run) -> dict[str, str]:
     """Name the backbone, the data, the software and the machine."""
-    provenance = run.results["provenance"]
+    provenance = run.provenance
     checkpoint, backend = provenance["checkpoint"], provenance["backend"]
     prints = {**provenance.get("data", {}), **provenance.get("plugins", {})}
     return {
@@ -37,12 +30,8 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
-        elif isinstance(value, str):
-            yield f"{prefix}{name}", hide_places(name, value)
         elif isinstance(value, bool):
             yield f"{prefix}{name}", "yes" if value else "no"
         else:
-            yield (
-                f"{prefix}{name}",
-                f"{value:g}" if isinstance(value, float) else str(value),
-            )
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            yield f"{prefix}{name}", text

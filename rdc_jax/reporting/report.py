@@ -1,10 +1,8 @@
-"""Writes ``report.html`` of work directories."""
+"""Writes ``report.html`` of a work directory."""
 
-import dataclasses
 import importlib.util
 import logging
 import pathlib
-from collections.abc import Sequence
 
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.files import write_text
@@ -19,14 +17,13 @@ _INSTALL = "pip install 'rdc-jax[report]'"
 
 
 def write(
-    workdirs: Sequence[str | pathlib.Path], out: str | pathlib.Path | None = None
+    workdir: str | pathlib.Path, out: str | pathlib.Path | None = None
 ) -> pathlib.Path:
-    """Write one page of the results of one or more runs.
+    """Write the results of a run as one page.
 
     Args:
-      workdirs: Of finished runs.
-      out: The file; by default ``report.html`` in the work directory, or in the
-        current one if there are several runs.
+      workdir: Of a finished run.
+      out: The file; by default ``report.html`` in the work directory.
 
     Returns:
       Where the page is.
@@ -36,21 +33,14 @@ def write(
     """
     if lacking := _lacking():
         raise UserError(f"the report needs {', '.join(lacking)}: {_INSTALL}")
-    # Only here: these import the packages of the extra.
-    from rdc_jax.reporting import examples, page, runs
+    # Only here: it imports the packages of the extra.
+    from rdc_jax.reporting import page
 
-    found = []
-    for workdir in map(pathlib.Path, workdirs):
-        run = runs.read(workdir)
-        tasks = examples.read(run, workdir)
-        found.append(dataclasses.replace(run, examples=tasks))
-    if out is None:
-        folder = pathlib.Path(workdirs[0]) if len(found) == 1 else pathlib.Path()
-        out = folder / REPORT
-    path = pathlib.Path(out)
+    path = pathlib.Path(out or pathlib.Path(workdir) / REPORT)
+    text = page.render(pathlib.Path(workdir))
     if not path.parent.is_dir():
         raise UserError(f"{path.parent} is no folder: make it, or give another --out")
-    write_text(path, page.render(found), "give another --out")
+    write_text(path, text, "give another --out")
     return path
 
 
@@ -62,7 +52,7 @@ def after_run(workdir: str | pathlib.Path) -> None:
             *(_INSTALL, workdir),
         )
     else:
-        _log.info("report: %s", write([workdir]))
+        _log.info("report: %s", write(workdir))
 
 
 def _lacking() -> list[str]:

@@ -3,10 +3,9 @@
 import dataclasses
 import json
 import pathlib
-from collections.abc import Sequence
 from typing import Any, Literal
 
-from rdc_jax.evaluation import published, statistics
+from rdc_jax.core import statistics
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 
@@ -17,6 +16,7 @@ Verdict = Literal["helps", "unclear", "hurts"]
 
 _FORMAT = 1
 _AGAIN = "run the same run_eval.py command again"
+_NOTHING_PUBLISHED: Row = {"label": "", "datasets": 0, "notes": [], "lines": []}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,14 +24,10 @@ class Run:
     """The results of one run.
 
     Attributes:
-      results: Content of ``results.json``.
-      folder: Name of the work directory.
-      examples: Single tasks for pictures, see ``rdc_jax.reporting.examples``.
+      results: Content of ``results.json``; older ones may be without some parts.
     """
 
     results: dict[str, Any]
-    folder: str = ""
-    examples: Sequence[Any] = ()
 
     @property
     def title(self) -> str:
@@ -39,9 +35,14 @@ class Run:
         return f"{self.results['title']} ({self.config['image_size']} px)"
 
     @property
+    def provenance(self) -> dict[str, Any]:
+        """What the results are a function of."""
+        return self.results["provenance"]
+
+    @property
     def config(self) -> dict[str, Any]:
-        """The settings, without private places."""
-        return self.results["provenance"]["config"]
+        """The settings; of private places only the last part is there."""
+        return self.provenance["config"]
 
     @property
     def rows(self) -> list[Row]:
@@ -71,7 +72,12 @@ class Run:
     @property
     def adapting(self) -> set[str]:
         """Names of the methods that train on each task: they are counted alone."""
-        return set(self.results["provenance"]["columns"]) - {"features"}
+        return set(self.provenance["columns"]) - {"features"}
+
+    @property
+    def published(self) -> Row:
+        """The paper's numbers for tasks like these: label, notes and lines."""
+        return self.results.get("published", _NOTHING_PUBLISHED)
 
     def accuracies(self, shot: int, method: str) -> dict[str, Row]:
         """Rows of a method by data set."""
@@ -81,11 +87,11 @@ class Run:
             if (row["shot"], row["method"]) == (shot, method)
         }
 
-    def average(self, shot: int, method: str) -> float | None:
-        """Mean accuracy of a method over the data sets."""
+    def average(self, shot: int, method: str) -> Row | None:
+        """Means of a method over the data sets, with its gain if it has one."""
         for row in self.results["averages"]:
             if (row["shot"], row["method"]) == (shot, method):
-                return row["accuracy"]
+                return row
         return None
 
     def compared(self, shot: int) -> dict[str, list[Row]]:
@@ -97,12 +103,13 @@ class Run:
         return found
 
     def part(self, name: str, shot: int) -> list[Row]:
-        """Rows of another part of the results; older ones may be without it."""
+        """Rows of another part of the results."""
         return [row for row in self.results.get(name, ()) if row["shot"] == shot]
 
-    def published(self, shot: int, method: str) -> published.Line | None:
-        """What the paper has of a method; None: nothing for tasks like these."""
-        return published.line(self.config, self.datasets, shot, method)
+    def paper(self, shot: int, method: str | None) -> list[Row]:
+        """The paper's lines of a method; None: of other authors' systems."""
+        lines = self.published["lines"]
+        return [r for r in lines if (r["shot"], r["method"]) == (shot, method)]
 
 
 def verdict(gain: float, ci95: float | None) -> Verdict:
@@ -124,21 +131,6 @@ def signed(value: float, digits: int = 2) -> str:
     """
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
-
-
-def average_gain(rows: Sequence[Row]) -> statistics.Mean:
-    """Average the gains of one method and shot over data sets.
-
-    Tasks of different data sets are drawn independently, so the variance of the mean
-    is the sum of theirs over the square of their number.
-
-    >>> row = {"gain": 2.0, "gain_ci95": 0.6, "episodes": 1000}
-    >>> mean, ci95 = average_gain([row, row])
-    >>> mean, round(ci95, 3)
-    (2.0, 0.424)
-    """
-    each = [(row["gain"], row["gain_ci95"]) for row in rows]
-    return statistics.average(each, [row["episodes"] for row in rows])
 
 
 def read(workdir: pathlib.Path) -> Run:
@@ -164,4 +156,4 @@ def read(workdir: pathlib.Path) -> Run:
         raise UserError(message)
     if not results["rows"]:
         raise UserError(f"{path} has no results: evaluate at least one method")
-    return Run(results, workdir.resolve().name)
+    return Run(results)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rdc_jax.evaluation import published
-from rdc_jax.evaluation.statistics import plus_minus
-from rdc_jax.reporting.runs import Row, Run, average_gain, signed, verdict
+from rdc_jax.core.statistics import plus_minus
+from rdc_jax.reporting.runs import Row, Run, signed, verdict
 
 # Nobody has to tell help from harm by colour.
 SIGNS = {"helps": "▲", "unclear": "●", "hurts": "▼"}
@@ -58,19 +57,18 @@ class Table(NamedTuple):
 
 def accuracies(run: Run, shot: int) -> Table:
     """One line a method, each followed by the published one."""
-    compared, lines = run.compared(shot), []
+    lines = []
     for method, title in run.titles.items():
         if rows := run.accuracies(shot, method):
+            average = run.average(shot, method) or {}
             cells = _accuracies(rows, run.datasets)
-            cells.append(_number(run.average(shot, method)))
+            cells.append(_number(average.get("accuracy")))
             if run.baseline:
-                cells.append(_average_gain(compared.get(method)))
+                cells.append(_average_gain(average))
             note = method if method.lower() != title.lower() else ""
             lines.append(Line(title, cells, note))
-        if paper := run.published(shot, method):
-            lines.append(_published(run, published.title_of(method, title), paper))
-    systems = published.systems(run.config, run.datasets, shot)
-    lines += [_published(run, title, paper) for title, paper in systems.items()]
+        lines += [_published(run, line) for line in run.paper(shot, method)]
+    lines += [_published(run, line) for line in run.paper(shot, None)]
     _mark_best([line for line in lines if not line.published])
     columns = ["method", *run.datasets, "average"]
     if run.baseline:
@@ -79,12 +77,12 @@ def accuracies(run: Run, shot: int) -> Table:
     return Table(caption, columns, lines, stacked=True)
 
 
-def _published(run: Run, title: str, line: published.Line) -> Line:
-    average = _number(line.average)
-    if average.text and not line.same:
-        average = average._replace(small=f"its own {len(published.datasets())}")
-    cells = [*_accuracies(line.rows, run.datasets), average]
-    return Line(title, cells + [Cell()] * bool(run.baseline), published=True)
+def _published(run: Run, line: Row) -> Line:
+    average = _number(line["average"])
+    if average.text and not line["same"]:
+        average = average._replace(small=f"its own {run.published['datasets']}")
+    cells = [*_accuracies(line["rows"], run.datasets), average]
+    return Line(line["title"], cells + [Cell()] * bool(run.baseline), published=True)
 
 
 def _mark_best(lines: list[Line]) -> None:
@@ -147,10 +145,10 @@ def _gain(mean: float, ci95: float | None) -> Cell:
     return Cell(text, mean, plus_minus(ci95).lstrip(), found)
 
 
-def _average_gain(rows: Sequence[Row] | None) -> Cell:
-    if not rows:
+def _average_gain(average: Row) -> Cell:
+    if "gain" not in average:
         return Cell("baseline", style="muted")
-    return _gain(*average_gain(rows))
+    return _gain(average["gain"], average["gain_ci95"])
 
 
 def _number(value: float | int | None, form: str = ".2f", small: str = "") -> Cell:

@@ -1,12 +1,8 @@
 """Methods with parameters of their own, as the config names them: ``rdc(lam=0.3)``."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from rdc_jax.reporting.runs import Run
 
 _LEAST = 3  # Values that make a curve.
-
 
 # Variants of a method that differ in one number: what they have in common, and their
 # names by that number, from small to large.
@@ -22,19 +18,6 @@ def parse(name: str) -> tuple[str, dict[str, str]]:
     base, _, rest = name.partition("(")
     pairs = (part.partition("=") for part in rest.removesuffix(")").split(";") if part)
     return base, {field.strip(): value.strip() for field, _, value in pairs}
-
-
-def is_default(name: str, config: Mapping[str, Any]) -> bool:
-    """Whether a name's parameters are those that the config has anyway.
-
-    >>> is_default("rdc(lam=0.50)", {"rdc": {"lam": 0.5}})
-    True
-    """
-    known = {**config.get("finetune", {}), **config.get("rdc", {})}
-    return all(
-        text == str(known.get(field)) or _number(text) == known.get(field, text)
-        for field, text in parse(name)[1].items()
-    )
 
 
 def sweeps(run: Run) -> dict[str, list[Sweep]]:

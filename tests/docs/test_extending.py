@@ -1,14 +1,88 @@
-"""Each file of docs/extending runs from outside the package, as its docstring says."""
+"""Each file of docs/extending works from outside of the package."""
 
 import pathlib
 import subprocess
 import sys
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending"
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from training import tiny
+
+from rdc_jax import methods, models
+from rdc_jax.methods import Task, get_method
+from rdc_jax.models import BACKBONES
+from rdc_jax.models.checkpoints import Checkpoints
+from rdc_jax.models.model import wrap
+from rdc_jax.runtime.errors import UserError
+
+EXTENDING = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending"
+
+
+def load(name):
+    methods.load_plugin(EXTENDING / f"{name}.py")
+
+
+def save(folder, params, batch_stats, **metadata):
+    with Checkpoints(folder / "checkpoints") as checkpoints:
+        checkpoints.save(
+            1,
+            variables={"params": params, "batch_stats": batch_stats},
+            training={"step": np.asarray(1, np.int32)},
+            metadata=metadata,
+        )
+    return folder
+
+
+def test_a_head_is_saved_loaded_and_used_by_a_method(tmp_path, monkeypatch):
+    load("head")
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
+    images = jax.random.normal(jax.random.key(0), (9, 16, 16, 3))
+    variables = tiny.TinyNet().init(jax.random.key(1), images)
+    kernel = jax.random.normal(jax.random.key(2), (8, 4))
+    params = {"backbone": variables["params"], "head": {"map": {"kernel": kernel}}}
+    stats = {"backbone": variables["batch_stats"]}
+    noted = {"arch": "resnet10", "head": "projection", "head_options": {"dim": 4}}
+    model = models.load_model(save(tmp_path, params, stats, **noted))
+
+    feat_nd, labels = model(images), jnp.array([0, 1, 2])
+    task = Task(feat_nd[:3], labels, feat_nd[3:], num_classes=3)
+    method = get_method("projected")
+    method.check(task, model)
+    got = jax.jit(method)(task, model)
+    unit = np.asarray(feat_nd) @ np.asarray(kernel)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    want = np.linalg.norm(unit[3:, None] - unit[None, :3], axis=-1)
+    np.testing.assert_allclose(got, want, atol=1e-5)
+
+    without = wrap(tiny.TinyNet(), variables)
+    with pytest.raises(UserError, match="a projection head, this checkpoint has none"):
+        method.check(task, without)
+    with pytest.raises(UserError, match="has no head"):
+        without.apply_head(feat_nd)
+
+
+def test_a_backbone_is_made_by_name_and_loaded_from_its_checkpoint(tmp_path):
+    load("backbone")
+    images = jax.random.normal(jax.random.key(0), (2, 32, 32, 3))
+    network = models.create("conv4")
+    variables = network.init(jax.random.key(1), images)
+    parts = [{"backbone": variables[part]} for part in ("params", "batch_stats")]
+    model = models.load_model(save(tmp_path, *parts, arch="conv4"))
+    assert model(images).shape == (2, 64)
+    features, named, stats = model.apply(images, train=True)
+    assert named["block4"].shape == (2, 2, 2, 64)
+    assert jax.tree.structure(stats) == jax.tree.structure(parts[1])
+    np.testing.assert_allclose(features, named["features"])
+    with pytest.raises(
+        UserError, match="unknown backbone 'conv44': did you mean conv4"
+    ):
+        models.create("conv44")
 
 
 def test_a_data_source(tmp_path):
-    plugin = f"--plugins={EXAMPLES / 'source.py'}"
+    plugin = f"--plugins={EXTENDING / 'source.py'}"
     command = [sys.executable, "-m", "rdc_jax.data", "verify", "stripes:20", plugin]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from configs import eval as eval_config
-from rdc_jax.evaluation import diagnostics, purity, results, statistics, table
+from rdc_jax.core import statistics
+from rdc_jax.evaluation import diagnostics, purity, results, table
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 
@@ -177,8 +178,11 @@ def test_the_paper_s_numbers_stand_beside_ours_and_are_marked(found):
     assert published[2].split("|")[3].strip() == ""
 
 
-def test_tasks_of_another_kind_are_not_compared_with_the_paper(found):
-    found["provenance"]["config"]["way"] = 10
+def test_tasks_of_another_kind_are_not_compared_with_the_paper(
+    tmp_path, ledger, options
+):
+    other = dataclasses.replace(options, way=4)
+    found = results.collect(ledger, other, DATASETS)
     assert "paper" not in table.markdown(found)
 
 

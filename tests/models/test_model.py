@@ -30,7 +30,7 @@ def test_features_equal_torchs_on_real_images(shared_dir):
     network.load_state_dict(torch.load(path, weights_only=True)["state"])
     with torch.no_grad():
         want = network.feature(torch.from_numpy(images.transpose(0, 3, 1, 2).copy()))
-    for conv in ("xla", "matmul"):
+    for conv in ("xla", "auto"):
         got = models.load_backbone(path, conv=conv)(images)
         np.testing.assert_allclose(got, want.numpy(), atol=1e-4)
 

@@ -15,8 +15,8 @@ from rdc_jax.runtime.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("optimised")
 
-# Each takes long to compile; what the programs use is always tested.
-CONVS = [*(pytest.param(c, marks=pytest.mark.slow) for c in ("xla", "matmul")), "auto"]
+# It takes long to compile; what the programs use is always tested.
+CONVS = [pytest.param("xla", marks=pytest.mark.slow), "auto"]
 
 
 def count(tree):

@@ -14,12 +14,8 @@ pytestmark = pytest.mark.usefixtures("compiled_quickly")
 BLOCKS = (functools.partial(BasicBlock, 16), functools.partial(BasicBlock, 8, 2))
 
 
-_SLOW = pytest.param("matmul", marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("conv", [_SLOW, "auto"])
-def test_tasks_under_vmap_equal_a_loop(conv):
-    model = ResNet(BLOCKS, conv=conv)
+def test_tasks_under_vmap_equal_a_loop():
+    model = ResNet(BLOCKS)
     images = jax.random.normal(jax.random.key(0), (3, 4, 40, 40, 3))
     keys = jax.random.split(jax.random.key(1), 3)
     variables = jax.jit(jax.vmap(model.init, (0, None)))(keys, images[0])

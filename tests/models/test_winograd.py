@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rdc_jax.models import conv_winograd
+from rdc_jax.models.cpu import winograd
 
 pytestmark = pytest.mark.usefixtures("optimised")
 
@@ -36,14 +36,14 @@ def worst(got, want):
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 3), (6, 4), (11, 2), (7, 9)])
 def test_it_is_a_convolution_to_single_precision(height, width):
     x, kernel, _ = data(height, width)
-    assert worst(jax.jit(conv_winograd.conv)(x, kernel), naive(x, kernel)) < 1e-5
+    assert worst(jax.jit(winograd.conv)(x, kernel), naive(x, kernel)) < 1e-5
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (6, 4), (7, 9)])
 def test_gradients_are_those_of_the_definition(height, width):
     x, kernel, grad = data(height, width)
     turned = kernel[::-1, ::-1].swapaxes(2, 3)
-    got = jax.jit(conv_winograd.images_gradient)(grad, kernel)
+    got = jax.jit(winograd.images_gradient)(grad, kernel)
     assert worst(got, naive(grad, turned)) < 1e-5
     # A convolution is linear in its kernel: <grad, conv(x, e)> for each unit e.
     padded = np.pad(np.float64(x), ((0, 0), (1, 1), (1, 1), (0, 0)))
@@ -51,7 +51,7 @@ def test_gradients_are_those_of_the_definition(height, width):
     for i, j in np.ndindex(3, 3):
         seen = padded[:, i : i + height, j : j + width]
         want[i, j] = np.einsum("bhwi,bhwo->io", seen, np.float64(grad))
-    assert worst(jax.jit(conv_winograd.kernel_gradient)(x, grad), want) < 1e-5
+    assert worst(jax.jit(winograd.kernel_gradient)(x, grad), want) < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_gradients_are_those_of_the_definition(height, width):
 def test_it_is_for_one_kind_of_layer(dtype, size, channels, stride, padding, fits):
     x = jnp.zeros((2, 8, 8, channels), dtype)
     kernel = jnp.zeros((size, size, channels, 40), dtype)
-    assert conv_winograd.fits(x, kernel, stride, padding) == fits
+    assert winograd.fits(x, kernel, stride, padding) == fits

@@ -5,9 +5,10 @@ import json
 
 import numpy as np
 
+from rdc_jax.core import statistics
 from rdc_jax.core.params import RDCParams
-from rdc_jax.evaluation import exhibit_file
-from rdc_jax.evaluation.exhibit_file import Answers, Exhibit
+from rdc_jax.evaluation import published
+from rdc_jax.reporting.example_tasks import FOLDER, Answers, ExampleTask
 from rdc_jax.reporting.runs import Run
 
 TITLES = {"npc_l2": "NPC + l2 norm", "rdc": "RDC", "rdc_ft": "RDC-FT"}
@@ -40,6 +41,17 @@ def pair(dataset, shot, gain, *, method="rdc", base=50.0):
     ]
 
 
+def average(rows):
+    """The mean of one method's rows over the data sets."""
+    made = {name: rows[0][name] for name in ("shot", "method", "title")}
+    made["accuracy"] = float(np.mean([r["accuracy"] for r in rows]))
+    if "gain" in rows[0]:
+        gains = [(r["gain"], r["gain_ci95"]) for r in rows]
+        gain = statistics.average(gains, [r["episodes"] for r in rows])
+        made |= {"gain": gain.mean, "gain_ci95": gain.ci95}
+    return made
+
+
 def make_results(rows=None, *, trained=(), curves=(), **config):
     """Content of a ``results.json``; by default RDC helps on cub in 1-shot only."""
     rows = rows or [
@@ -54,21 +66,12 @@ def make_results(rows=None, *, trained=(), curves=(), **config):
         "title": "Made up",
         "rows": rows,
         "averages": [
-            {
-                "shot": shot,
-                "method": method,
-                "accuracy": float(
-                    np.mean(
-                        [
-                            r["accuracy"]
-                            for r in rows
-                            if (r["shot"], r["method"]) == (shot, method)
-                        ]
-                    )
-                ),
-            }
-            for shot, method in dict.fromkeys((r["shot"], r["method"]) for r in rows)
+            average([r for r in rows if (r["shot"], r["method"]) == key])
+            for key in dict.fromkeys((r["shot"], r["method"]) for r in rows)
         ],
+        "published": published.collect(
+            rows, way=config.get("way", 5), systems=config.get("systems", False)
+        ),
         "curves": list(curves),
         "neighbours": [
             {
@@ -82,7 +85,7 @@ def make_results(rows=None, *, trained=(), curves=(), **config):
             }
             for shot, dataset in places
         ],
-        "warnings": ["cub 5-shot: rdc loses 1.00 ± 0.50 points to npc_l2"],
+        "warnings": ["5-shot: RDC loses to NPC + l2 norm on cub (1.00 ± 0.50 points)"],
         "examples": f"seed {config.get('seed', 7)}",
         "provenance": {
             "config": {
@@ -92,10 +95,9 @@ def make_results(rows=None, *, trained=(), curves=(), **config):
                 "image_size": 84,
                 "seed": 7,
                 "dirichlet": 0.0,
-                "datasets": "cub,/home/ann/my photos",
-                "data_dir": "/home/ann/secret/data",
-                "checkpoint": "runs/backbone",
-                "pretrain": {"init_from": "/home/ann/weights.tar"},
+                "datasets": "cub,…/my photos",
+                "checkpoint": "…/backbone",
+                "pretrain": {"init_from": "…/weights.tar"},
                 "rdc": dataclasses.asdict(RDCParams()),
                 "finetune": {"steps": 20, "learning_rate": 1e-3, "layers": ""},
                 **config,
@@ -117,35 +119,40 @@ def make_run(*args, **kwargs):
     return Run(make_results(*args, **kwargs))
 
 
-def make_exhibit(results, *, dataset="cub", shot=1, names=("owl", "wren", "jay")):
+def make_task(results, *, dataset="cub", shot=1, names=("owl", "wren", "jay")):
     """A task of three classes with two queries each, one of which NPC gets wrong."""
     rng = np.random.default_rng(shot)
     labels = np.concatenate([np.repeat(np.arange(3), shot), np.repeat(np.arange(3), 2)])
     centres = 4 * np.eye(3, 8)
     feat = (centres[labels] + rng.normal(size=(len(labels), 8))).astype(np.float32)
-    dist = np.linalg.norm(feat[:, None] - feat, axis=-1).astype(np.float32)
     right = labels[3 * shot :].astype(np.int32)
     wrong = right.copy()
     wrong[0] = 2
-    return Exhibit(
+    return ExampleTask(
         run=results["examples"],
         dataset=dataset,
         shot=shot,
-        episode=0,
         class_names=names,
         support_size=3 * shot,
         labels=labels.astype(np.int32),
-        images=rng.integers(0, 256, (len(labels), 16, 16, 3)).astype(np.uint8),
-        before=Answers(
-            features=feat, npc=wrong, rdc=right, original=dist, calibrated=dist**2
-        ),
+        before=Answers(features=feat, npc=wrong, rdc=right),
     )
 
 
-def write_run(workdir, results, *made):
-    """A work directory with results and exhibits."""
+def write_task(path, task):
+    """A file like those of an evaluation."""
+    values = task._asdict() | {"class_names": np.array(task.class_names)}
+    for when in ("before", "after"):
+        if answers := values.pop(when):
+            values |= {f"{when}.{k}": v for k, v in answers._asdict().items()}
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, **values)
+
+
+def write_run(workdir, results, *tasks):
+    """A work directory with results and example tasks."""
     workdir.mkdir(parents=True, exist_ok=True)
     (workdir / "results.json").write_text(json.dumps(results))
-    for one in made:
-        exhibit_file.save(exhibit_file.path_of(workdir, one.dataset, one.shot), one)
+    for number, task in enumerate(tasks):
+        write_task(workdir / FOLDER / f"{number}.npz", task)
     return workdir

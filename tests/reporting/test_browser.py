@@ -2,7 +2,7 @@
 
 import pytest
 from browser import SIZES, overflow, violations
-from reporting.made import make_exhibit, make_results, row, write_run
+from reporting.made import make_results, make_task, row, write_run
 
 from rdc_jax.reporting import report
 
@@ -27,9 +27,9 @@ def address(tmp_path_factory):
             for step in (0, 1)
         ]
     results = make_results(rows, trained=("rdc_ft",), curves=curves)
-    made = [make_exhibit(results, dataset=name) for name in ("cub", "isic")]
+    made = [make_task(results, dataset=name) for name in ("cub", "isic")]
     workdir = write_run(tmp_path_factory.mktemp("run"), results, *made)
-    return report.write([workdir]).as_uri()
+    return report.write(workdir).as_uri()
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_figures_are_drawn(open_page):
 
 @pytest.mark.slow
 def test_tables_sort_by_a_click_and_back(open_page):
-    page, table = open_page(), "#run1-gains .scroll:first-child table"
+    page, table = open_page(), "#gains .scroll:first-child table"
     gain = heading(page, table, "gain")
     assert gain.get_attribute("aria-sort") == "none"
     gain.get_by_role("button").click()
@@ -104,7 +104,7 @@ def test_tables_sort_by_a_click_and_back(open_page):
 
 @pytest.mark.slow
 def test_tables_sort_by_the_keyboard(open_page):
-    page, table = open_page(), "#run1-gains .scroll:first-child table"
+    page, table = open_page(), "#gains .scroll:first-child table"
     name, gain = (heading(page, table, text) for text in ("data set", "gain"))
     gain.get_by_role("button").click()
     name.get_by_role("button").focus()
@@ -117,7 +117,7 @@ def test_tables_sort_by_the_keyboard(open_page):
 
 @pytest.mark.slow
 def test_rows_without_a_number_come_last(open_page):
-    page, table = open_page(), "#run1-accuracy .scroll:first-child table"
+    page, table = open_page(), "#accuracy .scroll:first-child table"
     button = heading(page, table, "my photos").get_by_role("button")
     for _ in range(2):  # the paper has no number for these, up and down
         button.click()
@@ -136,7 +136,7 @@ def test_dark_is_dark(open_page):
 @pytest.mark.slow
 def test_accuracies_of_both_shots_stand_side_by_side(open_page):
     page = open_page()
-    one, five = page.locator("#run1-accuracy .scroll").all()
+    one, five = page.locator("#accuracy .scroll").all()
     assert one.bounding_box()["y"] == five.bounding_box()["y"]
 
 

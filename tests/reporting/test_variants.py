@@ -2,12 +2,11 @@
 
 from xml.etree import ElementTree
 
-import pytest
-from reporting.made import make_run, row
+from reporting.made import make_run, row, write_run
 
 from rdc_jax.evaluation.options import Entry
 from rdc_jax.methods import get_method
-from rdc_jax.reporting import figures, headline, page, variants
+from rdc_jax.reporting import figures, report, variants
 
 LAMBDAS = (0.9, 0.1, 0.5)
 
@@ -57,24 +56,6 @@ def test_words_are_no_sweep():
     assert variants.sweeps(sweep_run(*names)) == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("rdc", True),
-        ("rdc(lam=0.50)", True),
-        ("rdc(lam=0.9)", False),
-        ("rdc(nothing=1)", False),
-        ("rdc(centre=True)", True),
-    ],
-)
-def test_parameters_of_the_config_are_no_other_ones(name, expected):
-    assert variants.is_default(name, make_run().config) == expected
-
-
-def test_the_main_variant_is_the_one_of_the_config():
-    assert headline.main_methods(sweep_run()) == ["rdc_one_space(lam=0.5)"]
-
-
 def test_curves_tell_our_means_and_the_paper_s():
     (found,) = figures.sweeps(sweep_run(), 1)
     label = ElementTree.fromstring(found.svg).get("aria-label")
@@ -92,10 +73,10 @@ def test_the_paper_has_no_curve_of_other_parameters():
     assert len(found.legend) == 1
 
 
-def test_of_many_methods_there_are_curves_and_tables_alone():
+def test_of_many_methods_there_are_curves_and_tables_alone(tmp_path):
     names = [f"rdc(k={k};lam={lam})" for k in (4, 6, 8) for lam in (0.1, 0.5, 0.9)]
     run = sweep_run(*names)
     assert figures.accuracy(run, 1) == figures.gains(run, 1) == []
-    text = page.render([run])
+    text = report.write(write_run(tmp_path, run.results)).read_text()
     assert "Parameters" in text
     assert all(title(name) in text for name in names)

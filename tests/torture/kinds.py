@@ -18,13 +18,12 @@ from reporting import made
 
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import pixel_cache
-from rdc_jax.evaluation import exhibit_file
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.results import RESULTS, seal
 from rdc_jax.models import weights
 from rdc_jax.models.checkpoints import Checkpoints, load_variables
 from rdc_jax.models.torch_pickle import read_tensors
-from rdc_jax.reporting import runs
+from rdc_jax.reporting import example_tasks, runs
 from rdc_jax.runtime.workdir import record_run
 
 _RNG = np.random.default_rng(0)
@@ -124,14 +123,13 @@ def _write_results(folder):
     (folder / RESULTS).write_text(json.dumps(content, indent=1))
 
 
-def _write_exhibit(folder):
-    path = exhibit_file.path_of(folder, "cub", 1)
-    exhibit_file.save(path, made.make_exhibit(made.make_results()))
+def _write_task(folder):
+    made.write_task(folder / "cub-1.npz", made.make_task(made.make_results()))
 
 
-def _read_exhibit(folder):
-    found = exhibit_file.read(exhibit_file.path_of(folder, "cub", 1))
-    arrays = [found.labels, found.images, *vars(found.before).values()]
+def _read_task(folder):
+    found = example_tasks.read_task(folder / "cub-1.npz")
+    arrays = [found.labels, *found.before]
     texts = (found.run, found.dataset, found.shot, found.class_names)
     return texts, found.support_size, [x.tobytes() for x in arrays]
 
@@ -169,7 +167,7 @@ KINDS = {
     "checkpoint, to load": Kind(lambda f: _save_steps(f, 1), _load_backbone),
     "checkpoint, to resume": Kind(lambda f: _save_steps(f, 1, 2), _resume),
     "results": Kind(_write_results, lambda f: runs.read(f).results),
-    "exhibit": Kind(_write_exhibit, _read_exhibit),
+    "example task": Kind(_write_task, _read_task),
     "safetensors": Kind(_write_weights, _read_weights),
     "torch file": Kind(_write_torch, _read_torch),
     "record of a run": Kind(_write_record, _write_record),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rdc_jax.evaluation import statistics
+from rdc_jax.core import statistics
 
 
 @pytest.fixture

@@ -1,22 +1,68 @@
 """Example tasks on a plane by t-SNE, with true classes and answers (Figure 4)."""
 
 import pathlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import threadpoolctl
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int, Int32
 from sklearn.manifold import TSNE
 
 from rdc_jax.reporting import drawing
 from rdc_jax.reporting.drawing import Drawing, Key
 from rdc_jax.reporting.runs import Run
+from rdc_jax.runtime.errors import UserError
 
-if TYPE_CHECKING:
-    from rdc_jax.evaluation.exhibit_file import Answers, Exhibit
+FOLDER = "exhibits"
 
 _SIDE = 2.9  # Inches.
 _PERPLEXITY = 12.0  # About the images of a class.
+
+
+class Answers(NamedTuple):
+    """What two methods make of the features of one task.
+
+    Attributes:
+      features: Of all images, supports first.
+      npc: Answers of nearest prototypes on l2-normalised features, one a query.
+      rdc: Answers of RDC.
+    """
+
+    features: Float32[np.ndarray, "n d"]
+    npc: Int32[np.ndarray, " q"]
+    rdc: Int32[np.ndarray, " q"]
+
+
+class ExampleTask(NamedTuple):
+    """One task that an evaluation kept.
+
+    Attributes:
+      run: Digest of the run that it belongs to.
+      dataset: Name of the data set.
+      shot: Labelled images a class.
+      class_names: By class of the task.
+      support_size: Labelled images, which come first.
+      labels: True classes of all images.
+      before: With the features of the backbone.
+      after: With those of the fine-tuned backbone, where a method made some.
+      after_title: What tables call that method.
+    """
+
+    run: str
+    dataset: str
+    shot: int
+    class_names: tuple[str, ...]
+    support_size: int
+    labels: Int32[np.ndarray, " n"]
+    before: Answers
+    after: Answers | None = None
+    after_title: str = ""
+
+    @property
+    def query_labels(self) -> Int32[np.ndarray, " q"]:
+        """True classes of the queries."""
+        return self.labels[self.support_size :]
 
 
 class Example(NamedTuple):
@@ -35,38 +81,63 @@ class Example(NamedTuple):
     legend: tuple[Key, ...]
 
 
-def read(run: Run, workdir: pathlib.Path) -> "list[Exhibit]":
+def read(run: Run, workdir: pathlib.Path) -> list[ExampleTask]:
     """Read the example tasks of a run, in the order of its tables.
 
     Raises:
       UserError: A file is damaged.
     """
-    folder = workdir / "exhibits"
-    if not folder.is_dir():
-        return []
-    # Only here: a report without such tasks needs nothing of the evaluation.
-    from rdc_jax.evaluation import exhibit_file
-
-    order = [(d, s) for d in run.datasets for s in run.shots]
+    tasks = [read_task(path) for path in sorted((workdir / FOLDER).glob("*.npz"))]
+    # Older results do not say which examples are theirs.
     found = {
         (task.dataset, task.shot): task
-        for task in map(exhibit_file.read, sorted(folder.glob("*.npz")))
-        # Older results do not say which examples are theirs.
+        for task in tasks
         if task.run == run.results.get("examples", task.run)
     }
+    order = [(dataset, shot) for dataset in run.datasets for shot in run.shots]
     return [found[place] for place in order if place in found]
 
 
-def draw(run: Run) -> list[Example]:
+def read_task(path: pathlib.Path) -> ExampleTask:
+    """Read one example task.
+
+    Raises:
+      UserError: The file is damaged, or something else.
+    """
+    try:
+        with path.open("rb") as file, np.load(file) as archive:
+            found = {name: archive[name] for name in archive.files}
+        return ExampleTask(
+            run=str(found["run"]),
+            dataset=str(found["dataset"]),
+            shot=int(found["shot"]),
+            class_names=tuple(map(str, found["class_names"])),
+            support_size=int(found["support_size"]),
+            labels=found["labels"],
+            before=_answers(found, "before"),
+            after=_answers(found, "after") if "after.npc" in found else None,
+            after_title=str(found["after_title"]),
+        )
+    except Exception as error:  # Damaged archives raise nearly everything.
+        reason = type(error).__name__
+        message = f"{path} is damaged or no example task: delete it ({reason})"
+        raise UserError(message) from error
+
+
+def _answers(found: Mapping[str, Any], when: str) -> Answers:
+    return Answers(*(found[f"{when}.{name}"] for name in Answers._fields))
+
+
+def draw(run: Run, tasks: list[ExampleTask]) -> list[Example]:
     """Draw true classes, NPC's and RDC's answers, before and after fine-tuning.
 
     Unfolded is the task whose gain of RDC over NPC is the median.
     """
-    gains = [_right(t, t.before.rdc) - _right(t, t.before.npc) for t in run.examples]
+    gains = [_right(t, t.before.rdc) - _right(t, t.before.npc) for t in tasks]
     order = np.argsort(gains, kind="stable")
     return [
         _example(run, task, unfolded=index == int(order[(len(order) - 1) // 2]))
-        for index, task in enumerate(run.examples)
+        for index, task in enumerate(tasks)
     ]
 
 
@@ -82,7 +153,7 @@ def place(feat_nd: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 2"]:
         return model.fit_transform(unit_nd)
 
 
-def _example(run: Run, task: "Exhibit", *, unfolded: bool) -> Example:
+def _example(run: Run, task: ExampleTask, *, unfolded: bool) -> Example:
     # Its answers are these methods', whether tables have them or not.
     npc, rdc = run.titles.get("npc_l2", "NPC + l2 norm"), run.titles.get("rdc", "RDC")
     parts = {"Features of the backbone": task.before}
@@ -106,7 +177,7 @@ def _example(run: Run, task: "Exhibit", *, unfolded: bool) -> Example:
 
 
 def _row(
-    task: "Exhibit", answers: "Answers", methods: tuple[str, str]
+    task: ExampleTask, answers: Answers, methods: tuple[str, str]
 ) -> list[Drawing]:
     """True classes, then the answers of both methods, at the same places."""
     place_n2 = place(answers.features)
@@ -121,7 +192,7 @@ def _row(
 
 
 def _scatter(
-    task: "Exhibit",
+    task: ExampleTask,
     place_n2: Float[np.ndarray, "n 2"],
     given_q: Int[np.ndarray, " q"],
     title: str,
@@ -147,5 +218,5 @@ def _scatter(
         return drawing.export(figure, f"t-SNE of {task.dataset}. {title}.")
 
 
-def _right(task: "Exhibit", given_q: Int[np.ndarray, " q"]) -> int:
+def _right(task: ExampleTask, given_q: Int[np.ndarray, " q"]) -> int:
     return int((given_q == task.query_labels).sum())

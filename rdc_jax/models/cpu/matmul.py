@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from rdc_jax.models.chunks import chunk_length, chunked_map, chunked_sum
+from rdc_jax.models.cpu.chunks import chunk_length, chunked_map, chunked_sum
 
 # Bytes of patches that are alive at a time: a few images in the last-level cache.
 _CHUNK_BYTES = 4 << 20
@@ -24,15 +24,6 @@ _VERY_TALL = 32
 
 def conv(x_bhwi: Array, kernel_kkio: Array, stride: int, padding: int) -> Array:
     """Convolve by matrix products.
-
-    Args:
-      x_bhwi: Images, channels last.
-      kernel_kkio: The kernel.
-      stride: Step in both directions.
-      padding: Zeros on each side.
-
-    Returns:
-      The filtered images.
 
     >>> conv(jnp.ones((1, 4, 4, 3)), jnp.ones((3, 3, 3, 8)), 2, 1).shape
     (1, 2, 2, 8)
@@ -55,8 +46,8 @@ def images_gradient(
     Args:
       grad_bhwo: Gradient of the result.
       kernel_kkio: The kernel.
-      stride: As in ``conv``.
-      padding: As in ``conv``.
+      stride: Of the convolution.
+      padding: Of the convolution.
       images: Shape and dtype of the images that were filtered.
     """
     image = jax.ShapeDtypeStruct(images.shape[1:], images.dtype)
@@ -74,15 +65,7 @@ def images_gradient(
 def kernel_gradient(
     x_bhwi: Array, grad_bhwo: Array, size: int, stride: int, padding: int
 ) -> Array:
-    """Gradient of the kernel, ``[k, k, i, o]``, in float32.
-
-    Args:
-      x_bhwi: The images that were filtered.
-      grad_bhwo: Gradient of the result.
-      size: Side of the kernel.
-      stride: As in ``conv``.
-      padding: As in ``conv``.
-    """
+    """Gradient of the kernel, ``[k, k, i, o]`` for ``size`` k, in float32."""
     of_chunk = functools.partial(
         _chunk_gradient, size=size, stride=stride, padding=padding
     )

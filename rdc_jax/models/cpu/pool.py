@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rdc_jax.models.chunks import chunked_map
+from rdc_jax.models.cpu.chunks import chunked_map
 
 # How many images the forward pass takes at a time on CPU.
 _IMAGES = 4

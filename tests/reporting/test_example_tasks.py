@@ -1,35 +1,34 @@
 """Example tasks on a plane."""
 
-import dataclasses
 import re
 
 import numpy as np
 import pytest
-from reporting.made import make_exhibit, make_results, make_run, write_run
+from reporting.made import make_results, make_run, make_task, write_run
 
-from rdc_jax.reporting import examples, runs
+from rdc_jax.reporting import example_tasks, runs
 from rdc_jax.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module")
 def task():
-    return make_exhibit(make_results())
+    return make_task(make_results())
 
 
 def drawn(*tasks):
-    return examples.draw(dataclasses.replace(make_run(), examples=tasks))
+    return example_tasks.draw(make_run(), list(tasks))
 
 
 def read(workdir):
-    return examples.read(runs.read(workdir), workdir)
+    return example_tasks.read(runs.read(workdir), workdir)
 
 
 def test_a_plane_keeps_neighbours_together(task):
-    place_n2 = examples.place(task.before.features)
+    place_n2 = example_tasks.place(task.before.features)
     assert np.isfinite(place_n2).all()
-    np.testing.assert_array_equal(place_n2, examples.place(task.before.features))
+    np.testing.assert_array_equal(place_n2, example_tasks.place(task.before.features))
     twins = np.concatenate([task.before.features, task.before.features + 1e-4])
-    twin_n2 = examples.place(twins)
+    twin_n2 = example_tasks.place(twins)
     n = len(task.labels)
     gap = np.linalg.norm(twin_n2[:n] - twin_n2[n:], axis=1)
     spread = np.linalg.norm(twin_n2 - twin_n2.mean(axis=0), axis=1).mean()
@@ -51,7 +50,7 @@ def test_tasks_are_shown_with_both_methods_answers(task):
 
 
 def test_fine_tuned_features_have_a_row_of_their_own(task):
-    both = dataclasses.replace(task, after=task.before, after_title="RDC-FT")
+    both = task._replace(after=task.before, after_title="RDC-FT")
     (found,) = drawn(both)
     assert found.title.endswith("right, RDC 6; after RDC-FT, NPC + l2 norm 5")
     assert list(found.rows)[1] == "Features after RDC-FT on this task"
@@ -59,16 +58,16 @@ def test_fine_tuned_features_have_a_row_of_their_own(task):
 
 def test_the_task_of_median_gain_is_unfolded(task):
     answers = task.before
-    loses = dataclasses.replace(answers, npc=answers.rdc, rdc=answers.npc)
-    draws = dataclasses.replace(answers, npc=answers.rdc)
-    tasks = [dataclasses.replace(task, before=b) for b in (answers, loses, draws)]
+    loses = answers._replace(npc=answers.rdc, rdc=answers.npc)
+    draws = answers._replace(npc=answers.rdc)
+    tasks = [task._replace(before=b) for b in (answers, loses, draws)]
     assert [one.open for one in drawn(*tasks)] == [False, False, True]
     assert [one.open for one in drawn(*tasks[:2])] == [False, True]  # the lower one
     assert drawn() == []
 
 
 def test_tasks_of_another_run_are_not_shown(tmp_path):
-    other = make_exhibit(make_results(seed=8))
+    other = make_task(make_results(seed=8))
     workdir = write_run(tmp_path, make_results(), other)
     assert read(workdir) == []
 
@@ -76,7 +75,7 @@ def test_tasks_of_another_run_are_not_shown(tmp_path):
 def test_tasks_are_in_the_order_of_the_tables(tmp_path):
     results = make_results()
     places = [("my photos", 5), ("cub", 5), ("my photos", 1), ("cub", 1)]
-    made = [make_exhibit(results, dataset=d, shot=s) for d, s in places]
+    made = [make_task(results, dataset=d, shot=s) for d, s in places]
     found = read(write_run(tmp_path, results, *made))
     assert [(task.dataset, task.shot) for task in found] == [
         ("cub", 1),
@@ -88,8 +87,9 @@ def test_tasks_are_in_the_order_of_the_tables(tmp_path):
 
 def test_a_damaged_file_is_named(tmp_path):
     workdir = write_run(tmp_path, make_results())
-    (workdir / "exhibits").mkdir()
-    (workdir / "exhibits/cub-1.npz").write_bytes(b"torn")
+    folder = workdir / example_tasks.FOLDER
+    folder.mkdir()
+    (folder / "cub-1.npz").write_bytes(b"torn")
     with pytest.raises(UserError, match=r"cub-1\.npz is damaged"):
         read(workdir)
 
