@@ -1,5 +1,10 @@
-"""From the ledger to ``results.json`` and ``table.md``; reports read only these."""
+"""From the ledger to ``results.json``, ``tasks.csv`` and ``table.md``.
 
+Reports and comparisons read nothing else.
+"""
+
+import csv
+import io
 import json
 import pathlib
 from collections.abc import Sequence
@@ -23,7 +28,7 @@ from rdc_jax.runtime import checksums
 from rdc_jax.runtime.files import write_text
 from rdc_jax.runtime.redact import publishable
 
-RESULTS, TABLE, SEAL = "results.json", "table.md", "sha256"
+RESULTS, TABLE, TASKS, SEAL = "results.json", "table.md", "tasks.csv", "sha256"
 
 _FORMAT = 1
 _ADVICE = "make room, then run the same command"
@@ -46,7 +51,10 @@ def write(
     Raises:
       UserError: A file cannot be written.
     """
-    results = seal(collect(ledger, options, datasets))
+    tasks = by_task(ledger, options, datasets)
+    results = collect(ledger, options, datasets) | {"tasks": checksums.of_json(tasks)}
+    results = seal(results)
+    write_text(workdir / TASKS, tasks, _ADVICE)
     write_text(workdir / RESULTS, json.dumps(results, indent=1) + "\n", _ADVICE)
     write_text(workdir / TABLE, table.markdown(results), _ADVICE)
     return results
@@ -60,6 +68,25 @@ def seal(results: dict[str, Any]) -> dict[str, Any]:
     """
     content = {name: value for name, value in results.items() if name != SEAL}
     return {**content, SEAL: checksums.of_json(content)}
+
+
+def by_task(ledger: Ledger, options: Options, datasets: Sequence[str]) -> str:
+    """Make ``tasks.csv``: right answers of each method, a line a task.
+
+    See ``write`` for the arguments.
+    """
+    names = [method.name for method in options.methods]
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(["dataset", "shot", "task", "queries", *names])
+    for shot in options.shots:
+        queries = options.spec(shot).query_size
+        for dataset in datasets:
+            counts = _counts(ledger, dataset, shot, options.episodes)
+            right_em = np.stack([counts[name] for name in names], axis=1)
+            for task, right_m in enumerate(right_em.tolist()):
+                lines.writerow([dataset, shot, task, queries, *right_m])
+    return text.getvalue()
 
 
 def collect(
@@ -140,6 +167,7 @@ def _method_rows(
             "method": method.name,
             "title": method.title,
             "transductive": method.transductive,
+            "adapts": method.method.inputs == "images",
             "episodes": len(accuracy[method.name]),
             "accuracy": mean.mean,
             "ci95": mean.ci95,

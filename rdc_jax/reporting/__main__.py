@@ -1,17 +1,22 @@
-"""``python -m rdc_jax.reporting WORKDIR``: results as one HTML page."""
+"""``python -m rdc_jax.reporting WORKDIR`` and ``… compare WORKDIR WORKDIR``."""
 
 import argparse
+import sys
 
-from rdc_jax.reporting import report
+from rdc_jax.reporting import compare, report
 from rdc_jax.runtime.errors import guard
 
 
 def main() -> None:
-    """Read the command line and write the page."""
+    """Read the command line; write the page of a run, or compare two."""
+    if sys.argv[1:2] == ["compare"]:
+        return compare.main(sys.argv[2:])
     parser = argparse.ArgumentParser(
         prog="python -m rdc_jax.reporting",
         description="Write the results of a run as one HTML page that needs no "
         "network.",
+        epilog="python -m rdc_jax.reporting compare A B compares two runs on the same "
+        "tasks.",
     )
     parser.add_argument("workdir", help="work directory of a finished run_eval.py")
     parser.add_argument(

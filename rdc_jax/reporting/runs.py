@@ -71,8 +71,8 @@ class Run:
 
     @property
     def adapting(self) -> set[str]:
-        """Names of the methods that train on each task: they are counted alone."""
-        return set(self.provenance["columns"]) - {"features"}
+        """Names of the methods that train on each task."""
+        return {row["method"] for row in self.rows if row.get("adapts")}
 
     @property
     def published(self) -> Row:

@@ -108,7 +108,7 @@ def gains(run: Run, shot: int) -> Table:
             lines.append(Line(row["dataset"], [Cell(row["title"]), gain, *cells]))
     columns = ["data set", "method", "gain", "won", "drawn", "lost"]
     caption = f"Gains in points, and tasks won, drawn and lost, {shot}-shot"
-    return Table(caption, columns, lines)
+    return Table(caption, columns, lines, stacked=True)
 
 
 def by_purity(run: Run, shot: int) -> Table:

@@ -1,5 +1,6 @@
 """Results files: right numbers, from the ledger alone."""
 
+import csv
 import dataclasses
 import json
 
@@ -160,7 +161,19 @@ def test_files_hold_the_results_and_where_they_come_from(found, tmp_path, ledger
         "ledger.jsonl",
         "results.json",
         "table.md",
+        "tasks.csv",
     }
+
+
+def test_single_tasks_are_a_line_each(found, tmp_path, ledger):
+    with (tmp_path / "tasks.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == EPISODES * len(DATASETS) * 2
+    own = [line for line in lines if (line["dataset"], line["shot"]) == ("cub", "5")]
+    assert [int(line["task"]) for line in own] == list(range(EPISODES))
+    right = ledger.counts(Stage("cub", 5, "features"))[:, 2]
+    assert [int(line["rdc"]) for line in own] == right.tolist()
+    assert {int(line["queries"]) for line in lines} == {QUERIES}
 
 
 def test_writing_again_gives_the_same_bytes(found, tmp_path, ledger, options):

@@ -26,7 +26,7 @@ def address(tmp_path_factory):
             | {"accuracy": base + step, "ci95": 0.5}
             for step in (0, 1)
         ]
-    results = make_results(rows, trained=("rdc_ft",), curves=curves)
+    results = make_results(rows, curves=curves)
     made = [make_task(results, dataset=name) for name in ("cub", "isic")]
     workdir = write_run(tmp_path_factory.mktemp("run"), results, *made)
     return report.write(workdir).as_uri()

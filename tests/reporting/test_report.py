@@ -125,7 +125,7 @@ def test_steps_have_a_section_where_they_were_recorded(tmp_path):
         for step in (0, 1)
     ]
     rows = pair("cub", 1, (1.0, 0.5), method="rdc_ft")
-    results = make_results(rows, trained=("rdc_ft",), curves=curves)
+    results = make_results(rows, curves=curves)
     page = report.write(write_run(tmp_path, results)).read_text()
     assert "Steps of fine-tuning" in headings(page, 2)
     assert "config.finetune" in page

@@ -47,7 +47,7 @@ def test_the_main_methods_are_the_full_ones_without_and_with_fine_tuning():
     names = ("npc", "rdc_one_space", "rdc", "rdc(k=6)", "rdc_ft", "rdc_ft(steps=2)")
     rows = [row("a", 1, "npc_l2", 50.0)]
     rows += [row("a", 1, name, 51.0, (1.0, 0.5)) for name in names]
-    run = make_run(rows, trained=("rdc_ft", "rdc_ft(steps=2)"))
+    run = make_run(rows)
     assert summary.main_methods(run) == ["rdc", "rdc_ft"]
     assert [cards[0].method for cards in summary.cards(run)] == ["RDC", "RDC-FT"]
 
