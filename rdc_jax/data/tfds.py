@@ -50,24 +50,28 @@ def open_tfds(
     Raises:
       UserError: The data set is not there, or has no image or no label.
     """
-    folder = _find_prepared(dataset, data_dir)
-    again = _prepare_command(dataset, data_dir)
+    where = f", data_dir={str(data_dir)!r}" if data_dir else ""
+    prepare = (
+        "pip install 'rdc-jax[prepare]' && python -c "
+        f'"import tensorflow_datasets as tfds; tfds.builder({dataset!r}{where}, '
+        "file_format='array_record').download_and_prepare()\""
+    )
+    folder = _find_prepared(dataset, data_dir, prepare)
     try:
-        records = _open_records(folder, dataset, tfds_split, split, again)
-        keys = _image_and_label(records.dataset_info, dataset)
-        return _listed(records, *keys, keep, name or dataset.replace("/", "-"), split)
+        records = _open_records(folder, dataset, tfds_split, split, prepare)
+        return _listed(records, keep, name or dataset.replace("/", "-"), split)
     except UserError:
         raise
     except Exception as error:  # protobuf, json, array_record: each has its own
         reason = " ".join(str(error).split())
         raise UserError(
             f"{folder} cannot be read ({reason}); delete it and prepare it again: "
-            f"{again}"
+            f"{prepare}"
         ) from error
 
 
 def _find_prepared(
-    dataset: str, data_dir: str | os.PathLike[str] | None
+    dataset: str, data_dir: str | os.PathLike[str] | None, prepare: str
 ) -> pathlib.Path:
     """Find the folder of the newest prepared version of a TFDS data set."""
     default = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
@@ -75,61 +79,43 @@ def _find_prepared(
     for base in bases:
         if versions := _versions(base / dataset):
             return versions[-1]
-        configs = [folder for folder in _folders(base / dataset) if _versions(folder)]
+        configs = {p.name: v for p in (base / dataset).glob("*") if (v := _versions(p))}
         if len(configs) == 1:
-            return _versions(configs[0])[-1]
-        if names := sorted(folder.name for folder in configs):
+            return configs.popitem()[1][-1]
+        if configs:
             raise UserError(
-                f"tfds:{dataset} has the configs {', '.join(names)}; choose one, as in "
-                f"tfds:{dataset}/{names[0]}"
+                f"tfds:{dataset} has the configs {', '.join(sorted(configs))}; choose "
+                f"one, as in tfds:{dataset}/{min(configs)}"
             )
-    raise UserError(_not_prepared(dataset, data_dir, bases))
+    looked = " or ".join(map(str, bases))
+    import tensorflow_datasets as tfds
+
+    known = tfds.list_builders(with_community_datasets=False)
+    name = dataset.partition("/")[0]
+    if name in known:
+        raise UserError(
+            f"tfds:{dataset} is not prepared in {looked}; prepare it: {prepare}"
+        )
+    close = " or ".join(difflib.get_close_matches(name, known, n=3))
+    hint = f"did you mean {close}?" if close else "see tfds.list_builders()"
+    raise UserError(
+        f"tfds:{dataset} is neither in {looked} nor in TFDS's catalogue; {hint}"
+    )
 
 
 def _versions(folder: pathlib.Path) -> list[pathlib.Path]:
     """Prepared versions in ``folder``, oldest first."""
     numbered = [
-        (tuple(map(int, match.groups())), path)
-        for path in _folders(folder)
-        if (match := _VERSION.fullmatch(path.name))
-        and (path / "dataset_info.json").is_file()
-        and (path / "features.json").is_file()
+        (tuple(map(int, match.groups())), info.parent)
+        for info in folder.glob("*/dataset_info.json")
+        if (match := _VERSION.fullmatch(info.parent.name))
+        and info.with_name("features.json").is_file()
     ]
     return [path for _, path in sorted(numbered)]
 
 
-def _folders(folder: pathlib.Path) -> list[pathlib.Path]:
-    return [p for p in folder.iterdir() if p.is_dir()] if folder.is_dir() else []
-
-
-def _not_prepared(
-    dataset: str, data_dir: str | os.PathLike[str] | None, bases: list[pathlib.Path]
-) -> str:
-    import tensorflow_datasets as tfds
-
-    known = tfds.list_builders(with_community_datasets=False)
-    name = dataset.split("/")[0]
-    looked = " or ".join(map(str, bases))
-    if name in known:
-        command = _prepare_command(dataset, data_dir)
-        return f"tfds:{dataset} is not prepared in {looked}; prepare it: {command}"
-    close = " or ".join(difflib.get_close_matches(name, known, n=3))
-    hint = f"did you mean {close}?" if close else "see tfds.list_builders()"
-    return f"tfds:{dataset} is neither in {looked} nor in TFDS's catalogue; {hint}"
-
-
-def _prepare_command(dataset: str, data_dir: str | os.PathLike[str] | None) -> str:
-    """The command that downloads and prepares a data set in a readable format."""
-    where = f", data_dir={str(data_dir)!r}" if data_dir else ""
-    return (
-        "pip install 'rdc-jax[prepare]' && python -c "
-        f'"import tensorflow_datasets as tfds; tfds.builder({dataset!r}{where}, '
-        "file_format='array_record').download_and_prepare()\""
-    )
-
-
 def _open_records(
-    folder: pathlib.Path, dataset: str, tfds_split: str, split: str, again: str
+    folder: pathlib.Path, dataset: str, tfds_split: str, split: str, prepare: str
 ) -> Any:
     """TFDS's random-access data source, with images left encoded."""
     import tensorflow_datasets as tfds
@@ -144,7 +130,7 @@ def _open_records(
     except NotImplementedError as error:
         raise UserError(
             f"{folder} is stored in {info.file_format}, which has no random access; "
-            f"prepare it again: {again}"
+            f"prepare it again: {prepare}"
         ) from error
     except (ValueError, KeyError) as error:
         raise UserError(
@@ -166,45 +152,20 @@ def _choose_split(existing: list[str], split: str, dataset: str) -> str:
     )
 
 
-def _image_and_label(info: Any, dataset: str) -> tuple[str, str]:
-    """Pick the image and class features: the supervised pair, or the only ones."""
-    import tensorflow_datasets as tfds
-
-    def pick(kind: type, usual: str, what: str) -> str:
-        keys = _keys(info.features, kind)
-        for key in (*(info.supervised_keys or ()), usual, *keys[: len(keys) == 1]):
-            if key in keys:
-                return key
-        raise UserError(
-            f"tfds:{dataset} does not say which feature is {what}; it has "
-            f"{', '.join(sorted(info.features))}"
-        )
-
-    return (
-        pick(tfds.features.Image, "image", "an image"),
-        pick(tfds.features.ClassLabel, "label", "a class label"),
-    )
-
-
-def _keys(features: Any, kind: type) -> list[str]:
-    return [key for key, feature in features.items() if isinstance(feature, kind)]
-
-
 def _listed(
-    records: Any,
-    image_key: str,
-    label_key: str,
-    keep: tuple[str, str] | None,
-    name: str,
-    split: str,
+    records: Any, keep: tuple[str, str] | None, name: str, split: str
 ) -> ImageSet:
     """Read labels and names of all records, and put them in order."""
-    features = records.dataset_info.features
-    names = features[label_key].names
-    id_key = next((key for key in _ID_FEATURES if key in features), None)
-    if keep and keep[0] not in features:
+    import tensorflow_datasets as tfds
+
+    info = records.dataset_info
+    image_key = _pick(info, tfds.features.Image, "image", "an image")
+    label_key = _pick(info, tfds.features.ClassLabel, "label", "a class label")
+    names = info.features[label_key].names
+    id_key = next((key for key in _ID_FEATURES if key in info.features), None)
+    if keep and keep[0] not in info.features:
         raise UserError(f"tfds:{name} has no feature {keep[0]!r}")
-    wanted = features[keep[0]].str2int(keep[1]) if keep else None
+    wanted = info.features[keep[0]].str2int(keep[1]) if keep else None
 
     def look(row: int) -> tuple[int, str, int] | None:
         example = records[row]
@@ -212,10 +173,8 @@ def _listed(
             return None
         return int(example[label_key]), _id(example, id_key, row), row
 
-    wanted_rows = [
-        example for example in threaded_map(look, range(len(records))) if example
-    ]
-    labelled = [example for example in wanted_rows if example[0] >= 0]
+    kept = [e for e in threaded_map(look, range(len(records))) if e]
+    labelled = [example for example in kept if example[0] >= 0]
     if not labelled:
         raise UserError(f"{records!r} has no labelled examples; try another split")
     # By number where labels have no names, because "10" comes before "9".
@@ -223,7 +182,7 @@ def _listed(
     labelled.sort(key=lambda e: (e[0] if numbered else names[e[0]], *e[1:]))
     labels, ids, rows = zip(*labelled, strict=True)
     position = {label: index for index, label in enumerate(dict.fromkeys(labels))}
-    root = f"tfds:{records.dataset_info.full_name}#"
+    root = f"tfds:{info.full_name}#"
 
     def encoded(i: int) -> bytes:
         try:
@@ -232,7 +191,7 @@ def _listed(
             reason = " ".join(str(error).split())
             raise UnreadableImage(root + ids[i], f"damaged ({reason})") from error
 
-    unlabelled = len(wanted_rows) - len(labelled)
+    unlabelled = len(kept) - len(labelled)
     note = Note("ignored", f"{unlabelled} examples have no label", problem=False)
     return ImageSet(
         name=name,
@@ -245,6 +204,22 @@ def _listed(
         root=root,
         notes=(note,) if unlabelled else (),
     )
+
+
+def _pick(info: Any, kind: type, usual: str, what: str) -> str:
+    """Of the features of a kind the supervised, the usually named or the only one."""
+    keys = _keys(info.features, kind)
+    for key in (*(info.supervised_keys or ()), usual, *keys[: len(keys) == 1]):
+        if key in keys:
+            return key
+    raise UserError(
+        f"tfds:{info.full_name} does not say which feature is {what}; it has "
+        f"{', '.join(sorted(info.features))}"
+    )
+
+
+def _keys(features: Any, kind: type) -> list[str]:
+    return [key for key, feature in features.items() if isinstance(feature, kind)]
 
 
 def _id(example: dict[str, Any], key: str | None, row: int) -> str:
