@@ -50,8 +50,9 @@ def _paper() -> ml_collections.ConfigDict:
             "conv": "auto",
             "dtype": "float32",  # Or bfloat16.
             "init_from": "",  # Checkpoint whose backbone to start from.
-            # Method: cross_entropy or protonet.
+            # Objective: cross_entropy, protonet, or one of a plugin.
             "method": "cross_entropy",
+            "plugins": "",  # Python files: objectives, backbones, sources.
             "label_smoothing": 0.0,
             "episode": {"way": 5, "shot": 5, "query": 16},
             # Length.

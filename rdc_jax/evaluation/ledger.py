@@ -39,6 +39,7 @@ _FREE = frozenset(
         "config.checkpoint",
         "config.chunk",
         "config.plugins",
+        "config.pretrain.plugins",
         "checkpoint.training",
     }
 )

@@ -119,7 +119,10 @@ class Method:
                 f"it needs a model with a {self.head} head, this checkpoint has "
                 f"{has or 'none'}: give one that was trained with it"
             )
-        if self.trained_by and (trained or has) and trained not in self.trained_by:
+        fit = trained in self.trained_by or not self.trained_by
+        # An objective of one's own may train for this method too.
+        fit = fit or model.metadata.get("validated_by") == self.name
+        if not fit and (trained or has):
             raise UserError(
                 f"it needs a model trained by {' or '.join(self.trained_by)}, this one "
                 f"was trained by {trained or 'a classifier'}: give another checkpoint"

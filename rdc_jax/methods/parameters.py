@@ -72,11 +72,12 @@ def replaced(method: MethodT, pairs: Mapping[str, str], text: str) -> MethodT:
 
 def _set(method: MethodT, group: str, name: str, value: str) -> MethodT:
     owner = getattr(method, group) if group else method
-    changed = dataclasses.replace(owner, **{name: _read(value, getattr(owner, name))})
+    changed = dataclasses.replace(owner, **{name: read(value, getattr(owner, name))})
     return dataclasses.replace(method, **{group: changed}) if group else changed
 
 
-def _read(value: str, default: Any) -> Any:
+def read(value: str, default: Any) -> Any:
+    """Read a value as the type that a parameter has by default."""
     if isinstance(default, bool):
         if value not in ("True", "False"):
             raise ValueError("must be True or False")

@@ -1,62 +1,117 @@
-"""Batches of a run: which images each step sees, as a function of the step."""
+"""From a source to batches: which images each step sees, as a function of the step."""
 
+import pathlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from rdc_jax.data.batches import episode_batches, training_batches
-from rdc_jax.data.episodes import EpisodeSpec
-from rdc_jax.data.pixels import PixelCache
-from rdc_jax.pretrain.step import Batch
+from rdc_jax.data import batches
+from rdc_jax.data.open import open_source
+from rdc_jax.data.pixels import PixelCache, pixel_cache
+from rdc_jax.data.transforms import resize_size
+from rdc_jax.pretrain.objectives import Batches
+from rdc_jax.pretrain.options import Options
+from rdc_jax.runtime import processes
+from rdc_jax.runtime.errors import UserError
 
 
-def image_batches(
-    pixels: PixelCache, batch_size: int, *, seed: int, start: int
-) -> Iterator[Batch]:
-    """Give shuffled images, all of them once an epoch.
+class RunImages(NamedTuple):
+    """Decoded images.
 
-    Args:
-      pixels: Images of the base classes.
-      batch_size: Images a step, over all processes.
-      seed: Of the order.
-      start: Number of the first step.
-
-    Yields:
-      This process's rows of each step's batch.
+    Attributes:
+      base: Of the base classes, to train on.
+      held_out: Of the classes of validation; None without validation.
     """
-    batches = training_batches(
-        pixels,
-        batch_size=batch_size,
-        seed=seed,
-        shard_index=jax.process_index(),
-        start=start,
-        shard_count=jax.process_count(),
+
+    base: PixelCache
+    held_out: PixelCache | None
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Identity of the images' content."""
+        parts = self._asdict().items()
+        return {name: part.fingerprint for name, part in parts if part is not None}
+
+
+def open_images(options: Options, workdir: pathlib.Path) -> RunImages:
+    """Find the images and decode them, once, into the cache.
+
+    Raises:
+      UserError: They are missing or unreadable.
+    """
+    cache_dir = options.cache_dir or str(workdir / "cache")
+    stored_size = options.stored_size or resize_size(options.image_size)
+    held_out = options.validation
+
+    def read(spec: str, split: str) -> PixelCache:
+        source = open_source(spec, data_dir=options.data_dir or None, split=split)
+        return pixel_cache(source, stored_size, cache_dir)
+
+    return RunImages(
+        base=read(options.source, options.split),
+        held_out=read(held_out.source or options.source, held_out.split)
+        if held_out.episodes
+        else None,
     )
-    for batch in batches:
-        yield Batch(batch["image"], batch["label"], batch["aspect"])
 
 
-def task_batches(
-    pixels: PixelCache, spec: EpisodeSpec, *, seed: int, start: int
-) -> Iterator[Batch]:
-    """Give one few-shot task a step; the processes share it.
+def images_a_step(options: Options, kind: Batches, available: int) -> int:
+    """Count the images of one step, over all devices.
 
     Args:
+      options: Of the run.
+      kind: What the objective's batches are of.
+      available: Number of images there are.
+
+    Raises:
+      UserError: The step cannot be split over the devices, or is too large.
+    """
+    task = options.episode
+    count, fields = options.batch_size, "--config.batch_size"
+    if kind == "tasks":
+        count = task.support_size + task.query_size
+        fields = "way x (shot + query) of --config.episode"
+    processes.check_batch_size(count, fields)
+    if count > available:
+        raise UserError(
+            f"a step takes {count} images, {options.source} has {available}: "
+            f"lower {fields}"
+        )
+    return count
+
+
+def make_batches(
+    options: Options, kind: Batches, pixels: PixelCache, start: int
+) -> Iterator[dict[str, np.ndarray]]:
+    """Make this process's rows of each step's batch.
+
+    Args:
+      options: Of the run.
+      kind: Shuffled images, all of them once an epoch; or a few-shot task a step.
       pixels: Images of the base classes.
-      spec: Shape of a task.
-      seed: Of the tasks.
       start: Number of the first step.
 
     Yields:
-      This process's rows of each step's task; labels are the task's own.
+      Arrays ``image``, ``label`` and ``aspect``.
     """
-    for batch in episode_batches(pixels, spec, seed=seed, start=start):
-        image, label, aspect = (
-            _local_rows(batch[name]) for name in ("image", "label", "aspect")
+    index, count = jax.process_index(), jax.process_count()
+    if kind == "images":
+        made = batches.training_batches(
+            pixels,
+            batch_size=options.batch_size,
+            seed=options.seed,
+            start=start,
+            shard_index=index,
+            shard_count=count,
         )
-        yield Batch(image, label, aspect)
-
-
-def _local_rows(rows: np.ndarray) -> np.ndarray:
-    return np.split(rows, jax.process_count())[jax.process_index()]
+    else:
+        made = batches.episode_batches(
+            pixels, options.episode, seed=options.seed, start=start
+        )
+    for batch in made:
+        rows = {name: batch[name] for name in ("image", "label", "aspect")}
+        if kind == "tasks":  # Made whole in every process, which share its images.
+            rows = {name: np.split(x, count)[index] for name, x in rows.items()}
+        yield rows

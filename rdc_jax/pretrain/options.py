@@ -8,31 +8,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from rdc_jax.data.episodes import EpisodeSpec
 from rdc_jax.models.optimiser import OptimiserOptions
 from rdc_jax.pretrain.phases import Phase, parse_phases
-from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of
-
-METHODS = ("cross_entropy", "protonet")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class EpisodeOptions:
-    """The tasks of ``method=protonet``; each step trains on one of them.
-
-    Attributes:
-      way: Classes of a task.
-      shot: Support images a class.
-      query: Query images a class.
-    """
-
-    way: int
-    shot: int
-    query: int
-
-    def __post_init__(self) -> None:
-        at_least("episode.way", self.way, 2)
-        at_least("episode.shot", self.shot, 1)
-        at_least("episode.query", self.query, 1)
+from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of, words
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,14 +58,15 @@ class Options:
       conv: Implementation of its convolutions.
       dtype: Of its computation: ``float32`` or ``bfloat16``.
       init_from: Checkpoint whose backbone the run starts from; empty for none.
-      method: ``cross_entropy`` or ``protonet``.
+      method: Objective of training (``rdc_jax.pretrain.objectives``).
+      plugins: Python files that register objectives, backbones or sources of one's own.
       image_size: Size of the crops, and of the images of validation.
       stored_size: Edge of the squares in which decoded images are kept; 0 means that
         from which the test transform crops.
       phases: Smaller crops for the beginning of the run.
       epochs: Number of epochs.
       steps_per_epoch: Steps of an epoch; 0 means those of a pass over the images.
-      batch_size: Images a step, over all devices (``cross_entropy``).
+      batch_size: Images a step, over all devices; objectives on tasks have their own.
       label_smoothing: Share of the target spread over all classes.
       ema: Decay of the averaged weights; 0 means none.
       seed: Of weights, order, augmentation and tasks.
@@ -94,7 +74,7 @@ class Options:
       checkpoint_every: Steps between checkpoints beside those of validation; 0
         means none.
       optimiser: How the weights move.
-      episode: Tasks of ``protonet``.
+      episode: The tasks of objectives on tasks, one a step.
       validation: How the run is judged.
     """
 
@@ -107,6 +87,7 @@ class Options:
     dtype: str
     init_from: str
     method: str
+    plugins: tuple[str, ...]
     image_size: int
     stored_size: int
     phases: tuple[Phase, ...]
@@ -119,16 +100,16 @@ class Options:
     log_every: int
     checkpoint_every: int
     optimiser: OptimiserOptions
-    episode: EpisodeOptions
+    episode: EpisodeSpec
     validation: ValidationOptions
 
     def __post_init__(self) -> None:
-        one_of("method", self.method, METHODS)
         one_of("dtype", self.dtype, ("float32", "bfloat16"))
         for name in ("image_size", "epochs", "batch_size", "log_every"):
             at_least(name, getattr(self, name), 1)
         for name in ("stored_size", "steps_per_epoch", "checkpoint_every", "seed"):
             at_least(name, getattr(self, name), 0)
+        at_least("episode.way", self.episode.way, 2)
         below_one("label_smoothing", self.label_smoothing)
         below_one("ema", self.ema)
 
@@ -149,9 +130,11 @@ class Options:
         validation = {**values.pop("validation")}
         shots = numbers("validation.shots", validation.pop("shots"))
         return cls(
+            # Runs of before there were plugins name none.
+            plugins=words("plugins", values.pop("plugins", ""), empty=True),
             phases=parse_phases(values.pop("phases"), values["image_size"]),
             optimiser=OptimiserOptions(**values.pop("optimiser")),
-            episode=EpisodeOptions(**values.pop("episode")),
+            episode=EpisodeSpec(**values.pop("episode")),
             validation=ValidationOptions(shots=shots, **validation),
             **values,
         )

@@ -54,23 +54,15 @@ def parse_phases(text: str, image_size: int) -> tuple[Phase, ...]:
     return tuple(phases)
 
 
-def size_at(phases: tuple[Phase, ...], step: int, total_steps: int) -> int:
-    """Find the size of the crop at a step.
+def crop_sizes(phases: tuple[Phase, ...], total_steps: int) -> list[int]:
+    """List the size of the crops at each step of a run.
 
-    Args:
-      phases: The run's phases.
-      step: Counted from 0.
-      total_steps: Of the run.
-
-    Returns:
-      The size in pixels.
-
-    >>> [size_at(parse_phases("8:0.5", 16), step, 4) for step in range(4)]
+    >>> crop_sizes(parse_phases("8:0.5", 16), 4)
     [8, 8, 16, 16]
     """
+    sizes: list[int] = []
     end = 0.0
     for phase in phases:
         end += phase.share
-        if step < round(end * total_steps):
-            return phase.size
-    return phases[-1].size
+        sizes += [phase.size] * (round(end * total_steps) - len(sizes))
+    return sizes

@@ -9,15 +9,17 @@ from typing import Any
 import jax
 
 from rdc_jax.models.checkpoints import Checkpoints
-from rdc_jax.pretrain.images import open_images
+from rdc_jax.pretrain.input_pipeline import open_images
 from rdc_jax.pretrain.logs import MetricsLog
 from rdc_jax.pretrain.loop import train
+from rdc_jax.pretrain.objectives import get_objective
 from rdc_jax.pretrain.options import Options
-from rdc_jax.pretrain.setup import Run, assemble
+from rdc_jax.pretrain.setup import Run
 from rdc_jax.pretrain.signals import stop_on_signals
-from rdc_jax.pretrain.state import TrainState, join, split
-from rdc_jax.runtime import processes
+from rdc_jax.pretrain.step import TrainState, join, split
+from rdc_jax.runtime import checksums, processes
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.plugins import load_plugin
 from rdc_jax.runtime.workdir import claim, record_run
 
 _log = logging.getLogger(__name__)
@@ -38,9 +40,15 @@ def pretrain(config: Mapping[str, Any], workdir: str | pathlib.Path) -> None:
       Interrupted: A signal came; the run has been saved.
     """
     options = Options.from_config(config)
+    record: dict[str, Any] = {"config": {**config}}
+    plugins = [load_plugin(path) for path in options.plugins]
+    if plugins:
+        record["plugins"] = {path.name: checksums.of_file(path) for path in plugins}
+    get_objective(options.method)  # So that a wrong name is told before long work.
     workdir = pathlib.Path(workdir).absolute()
     try:
-        _pretrain(options, {**config}, workdir)
+        with ExitStack() as stack:
+            _pretrain(options, record, workdir, stack)
     except OSError as error:  # A full disk, a directory that went away, ...
         raise UserError(
             f"{error.filename or workdir}: {error.strerror or error}; "
@@ -48,36 +56,40 @@ def pretrain(config: Mapping[str, Any], workdir: str | pathlib.Path) -> None:
         ) from error
 
 
-def _pretrain(options: Options, config: dict[str, Any], workdir: pathlib.Path) -> None:
-    with ExitStack() as stack:
-        if processes.is_first():
-            stack.enter_context(claim(workdir))
-        images = open_images(options, workdir)
-        if processes.is_first():
-            record_run(workdir, {"config": config, "data": images.fingerprints})
-        run = assemble(options, images, metadata={"config": config})
-        checkpoints = stack.enter_context(Checkpoints(workdir / "checkpoints"))
-        state = _restore(run, checkpoints) or run.initial_state()
-        step, total = int(state.step), run.plan.total_steps
-        if step == total:
-            _log.info("%s is finished: %s", workdir, _summary(checkpoints))
-            return
-        if step:
-            _log.info("going on from step %d of %d", step, total)
-        checkpoints.check_room(*split(state))
-        stop = stack.enter_context(stop_on_signals())
-        log = None
-        if processes.is_first():
-            log = stack.enter_context(MetricsLog(workdir, step=step))
-        train(run.plan, state, checkpoints=checkpoints, log=log, stop=stop)
-        _log.info("finished: %s", _summary(checkpoints))
+def _pretrain(
+    options: Options, record: dict[str, Any], workdir: pathlib.Path, stack: ExitStack
+) -> None:
+    """Run with files that the stack closes."""
+    if processes.is_first():
+        stack.enter_context(claim(workdir))
+    images = open_images(options, workdir)
+    if processes.is_first():
+        record_run(workdir, {**record, "data": images.fingerprints})
+    run = Run(options, images, record["config"])
+    checkpoints = stack.enter_context(Checkpoints(workdir / "checkpoints"))
+    state = _restore(run, checkpoints)
+    if state is None:
+        state = jax.jit(run.initial_state, out_shardings=run.layout.replicated)()
+    step, total = int(state.step), run.total_steps
+    if step == total:
+        _log.info("%s is finished: %s", workdir, _summary(checkpoints))
+        return
+    if step:
+        _log.info("going on from step %d of %d", step, total)
+    checkpoints.check_room(*split(state))
+    stop = stack.enter_context(stop_on_signals())
+    log = None
+    if processes.is_first():
+        log = stack.enter_context(MetricsLog(workdir, step=step))
+    train(run, state, checkpoints=checkpoints, log=log, stop=stop)
+    _log.info("finished: %s", _summary(checkpoints))
 
 
 def _restore(run: Run, checkpoints: Checkpoints) -> TrainState | None:
     """Read the newest checkpoint onto the devices of this run."""
     abstract = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(
-            x.shape, x.dtype, sharding=run.plan.layout.replicated
+            x.shape, x.dtype, sharding=run.layout.replicated
         ),
         jax.eval_shape(run.initial_state),
     )

@@ -1,130 +1,188 @@
-"""The compiled step of training."""
+"""The state of a run, and the compiled step that moves it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, UInt8
 
 from rdc_jax.data.transforms import train_batch
-from rdc_jax.pretrain.objectives import Objective
-from rdc_jax.pretrain.state import TrainState, Variables, Window
+from rdc_jax.models.model import Variables
+from rdc_jax.pretrain.objectives import Batch, Objective
 from rdc_jax.runtime.processes import Layout
 
+# Folded into a step's key for its loss. Images fold in their place in the batch, which
+# is never this number.
+_LOSS = 2**32 - 1
 
-class Batch(NamedTuple):
-    """Images as they are stored, with their labels.
+Sums = dict[str, Array]
+TrainStep = Callable[..., tuple["TrainState", Array]]
+
+
+class TrainState(NamedTuple):
+    """All that a step changes.
 
     Attributes:
-      images: Decoded images, squeezed into squares.
-      labels: Index of each one's class.
-      aspects: Width over height of each one before it was squeezed.
+      step: Number of steps done.
+      variables: ``params`` and ``batch_stats`` of the model.
+      opt_state: Of the optimiser.
+      average: Exponential moving average of ``variables``, or None.
+      sums: Of the metrics since the last line of the log, and of their ``steps``. As
+        part of the state they let a resumed run log what an uninterrupted one logs, and
+        no step waits for its numbers.
     """
 
-    images: UInt8[Array | np.ndarray, "b h w 3"]
-    labels: Int[Array | np.ndarray, " b"]
-    aspects: Float[Array | np.ndarray, " b"]
+    step: Int[Array, ""]
+    variables: Variables
+    opt_state: Any
+    average: Variables | None
+    sums: Sums
+
+    @property
+    def eval_variables(self) -> Variables:
+        """The variables to validate and to publish: the average, if there is one."""
+        return self.variables if self.average is None else self.average
 
 
-TrainStep = Callable[[PRNGKeyArray, TrainState, Batch], tuple[TrainState, Array]]
+def create_state(
+    objective: Objective,
+    optimiser: optax.GradientTransformation,
+    variables: Variables,
+    *,
+    average: bool,
+) -> TrainState:
+    """Make the state before the first step.
+
+    Args:
+      objective: Names the metrics to sum.
+      optimiser: Makes its part of the state.
+      variables: To start from.
+      average: Whether to keep a moving average of them.
+    """
+    return TrainState(
+        step=jnp.zeros((), jnp.int32),
+        variables=variables,
+        opt_state=optimiser.init(variables["params"]),
+        average=jax.tree.map(jnp.copy, variables) if average else None,
+        sums=zero_sums(objective.metrics),
+    )
+
+
+def zero_sums(metrics: tuple[str, ...]) -> Sums:
+    """Make the sums over no steps."""
+    # A new array for each: the step donates them, and no buffer can be donated twice.
+    names = ("loss", "grad_norm", *metrics)
+    return {"steps": jnp.zeros((), jnp.int32)} | {n: jnp.zeros(()) for n in names}
+
+
+def split(state: TrainState) -> tuple[Variables, dict[str, Any]]:
+    """Split a state into the published weights and what only a resumed run needs.
+
+    ``join`` undoes it. Checkpoints have the two under these names, so that older ones
+    can be resumed.
+    """
+    rest = {"step": state.step, "opt_state": state.opt_state, "window": state.sums}
+    if state.average is not None:
+        rest["variables"] = state.variables
+    return state.eval_variables, rest
+
+
+def join(weights: Variables, rest: Mapping[str, Any]) -> TrainState:
+    """Undo ``split``."""
+    averaged = "variables" in rest
+    return TrainState(
+        step=rest["step"],
+        variables=rest["variables"] if averaged else weights,
+        opt_state=rest["opt_state"],
+        average=weights if averaged else None,
+        sums=rest["window"],
+    )
 
 
 def make_train_step(
     objective: Objective,
     optimiser: optax.GradientTransformation,
-    *,
     size: int,
+    *,
     layout: Layout,
     ema: float = 0.0,
 ) -> TrainStep:
     """Compile one step at one size of crop.
 
     It is called from a Python loop: XLA on CPU runs convolutions inside ``lax.scan``
-    several times slower (jax-ml/jax#12868). The state's memory is given up to the new
-    state.
+    several times slower (jax-ml/jax#12868).
 
     Args:
-      objective: Network and loss.
-      optimiser: That changes the weights.
-      size: Of the crops.
-      layout: Where arrays live.
-      ema: Decay of the averaged weights, if the state keeps them.
+      objective: Gives the loss.
+      optimiser: Turns gradients into updates.
+      size: Edge of the crops.
+      layout: The state is replicated, the batch sharded.
+      ema: Decay of the average, if the state has one.
 
     Returns:
-      A function of (key, state, batch): the new state, and the loss to wait for.
+      A function of the run's key, the state, and stored images with ``label`` and
+      ``aspect``. It gives the new state, into whose memory the old one is donated, and
+      the loss, to wait for.
     """
 
     def train_step(
-        key: PRNGKeyArray, state: TrainState, batch: Batch
+        key: PRNGKeyArray, state: TrainState, stored: Mapping[str, Array]
     ) -> tuple[TrainState, Float[Array, ""]]:
-        images = augment(key, state.step, batch, size)
-        params, batch_stats = state.variables["params"], state.variables["batch_stats"]
-        (loss, outcome), grads = jax.value_and_grad(objective.loss, has_aux=True)(
-            params, batch_stats, images, batch.labels
-        )
-        updates, opt_state = optimiser.update(grads, state.opt_state, params)
-        variables = {
-            "params": optax.apply_updates(params, updates),
-            "batch_stats": outcome.batch_stats,
-        }
+        # A function of the seed and the step alone, so a resumed run draws the same.
+        key = jax.random.fold_in(key, state.step)
+        images = augment(key, stored["image"], stored["aspect"], size)
+        batch, old = Batch(images, stored["label"]), state.variables
+
+        def loss_of(params: Any) -> tuple[Float[Array, ""], Any]:
+            loss_key = jax.random.fold_in(key, _LOSS)
+            return objective.loss({**old, "params": params}, batch, loss_key)
+
+        (loss, aux), grads = jax.value_and_grad(loss_of, has_aux=True)(old["params"])
+        updates, opt_state = optimiser.update(grads, state.opt_state, old["params"])
+        params = optax.apply_updates(old["params"], updates)
+        variables = {"params": params, "batch_stats": aux.batch_stats}
         average = state.average
         if average is not None:
-            average = _average(average, variables, state.step, ema)
-        numbers = (1, loss, outcome.accuracy, optax.tree.norm(grads))
-        window = Window(*jax.tree.map(jnp.add, tuple(state.window), numbers))
-        return TrainState(state.step + 1, variables, opt_state, average, window), loss
+            # The first steps count for more: the average starts at random weights.
+            rate = jnp.minimum(ema, (1.0 + state.step) / (10.0 + state.step))
+            average = jax.tree.map(
+                lambda a, v: rate * a + (1 - rate) * v, average, variables
+            )
+        grad_norm = optax.tree.norm(grads)
+        metrics = {"steps": 1, "loss": loss, "grad_norm": grad_norm, **aux.metrics}
+        sums = jax.tree.map(jnp.add, state.sums, metrics)
+        return TrainState(state.step + 1, variables, opt_state, average, sums), loss
 
+    # Each device holds the whole state: BatchNorm and gradients are the global batch's.
     return jax.jit(train_step, donate_argnums=1, out_shardings=layout.replicated)
 
 
 def augment(
     key: PRNGKeyArray,
-    step: Int[Array, ""],
-    batch: Batch,
+    images: UInt8[ArrayLike, "b h w 3"],
+    aspects: Float[ArrayLike, " b"],
     size: int,
 ) -> Float[Array, "b {size} {size} 3"]:
-    """Crop, jitter and mirror a batch.
-
-    The key of an image is a function of the seed, the step and its place in the
-    global batch: not of devices, processes or where the run was interrupted.
+    """Crop, jitter, mirror and normalise a batch.
 
     Args:
-      key: Of the run.
-      step: Number of steps done.
-      batch: Decoded images.
-      size: Of the crops.
-
-    Returns:
-      Normalised images.
+      key: Of the step. An image's own key depends on its place in the global batch, not
+        on the device or process that has it.
+      images: As they are stored, squeezed into squares.
+      aspects: Width over height of each before that.
+      size: Edge of the crops.
     """
-    step_key = jax.random.fold_in(key, step)
-    places_b = jnp.arange(len(batch.labels))
-    keys_b = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(places_b)
-    return train_batch(keys_b, batch.images, size, aspect=batch.aspects)
+    places_b = jnp.arange(jnp.shape(images)[0])
+    keys_b = jax.vmap(lambda place: jax.random.fold_in(key, place))(places_b)
+    return train_batch(keys_b, images, size, aspect=aspects)
 
 
-def _average(
-    average: Variables, variables: Variables, step: Int[Array, ""], decay: float
-) -> Variables:
-    """Move the average; the first steps count for more, as it starts at random."""
-    rate = jnp.minimum(decay, (1.0 + step) / (10.0 + step))
-    return jax.tree.map(lambda a, v: rate * a + (1 - rate) * v, average, variables)
-
-
-def learning_rate_at(schedule: optax.Schedule, step: int) -> float:
-    """Give the learning rate of a step (counted from 0) as a plain number."""
-    return float(schedule(jnp.asarray(step)))
-
-
-def readings(window: Window) -> dict[str, Any]:
-    """Give a window's means as plain numbers; waits for the steps to end."""
-    window = jax.device_get(window)
-    steps = max(1, int(window.steps))
-    return {
-        "loss": float(window.loss) / steps,
-        "accuracy": 100 * float(window.accuracy) / steps,
-        "grad_norm": float(window.grad_norm) / steps,
-    }
+def mean_metrics(sums: Sums) -> dict[str, float]:
+    """Give the means as plain numbers, the accuracy in percent; waits for the steps."""
+    values = {name: float(value) for name, value in jax.device_get(sums).items()}
+    steps = max(1, values.pop("steps"))
+    scales = {"accuracy": 100}
+    means = {n: scales.get(n, 1) * value / steps for n, value in values.items()}
+    return {"loss": means["loss"], **means}

@@ -14,7 +14,9 @@ from rdc_jax.runtime.files import write_text
 RECORD = "run.json"
 
 # Paths may change; fingerprints hold what is there.
-_PATHS = frozenset({"config.data_dir", "config.cache_dir", "config.init_from"})
+_PATHS = frozenset(
+    f"config.{name}" for name in ("data_dir", "cache_dir", "init_from", "plugins")
+)
 
 
 @contextmanager

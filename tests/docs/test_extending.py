@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from training import tiny
 
+from configs import pretrain as pretrain_config
 from rdc_jax import methods, models
 from rdc_jax.methods import Task, get_method
 from rdc_jax.models import BACKBONES
 from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.models.model import wrap
+from rdc_jax.pretrain.logs import read_metrics
+from rdc_jax.pretrain.run import pretrain
 from rdc_jax.runtime.errors import UserError
 
 EXTENDING = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending"
@@ -87,3 +90,29 @@ def test_a_data_source(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("stripes, test: no findings\n\n")
+
+
+def test_an_objective_trains_with_an_adversary_around_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
+    config = pretrain_config.get_config("test")
+    flags = {
+        "plugins": str(EXTENDING / "objective.py"),
+        "method": "adversarial(inner=cosine;step=0.02)",
+        "source": "tiny",
+        "data_dir": str(tiny.write_images(tmp_path / "images")),
+        "image_size": tiny.SIZE,
+        "stored_size": tiny.SIZE,
+        "epochs": 1,
+        "steps_per_epoch": 2,
+        "log_every": 1,
+        "episode": {"way": 4, "shot": 1, "query": 3},
+        "validation": {"way": 3, "shots": "1", "query": 4, "episodes": 8},
+    }
+    config.update(flags)
+    pretrain(config.to_dict(), tmp_path / "run")
+    lines = read_metrics(tmp_path / "run")
+    assert [line["step"] for line in lines if "clean_loss" in line] == [1, 2]
+    assert "val_3way_1shot" in lines[-1]
+    model = models.load_model(tmp_path / "run")
+    assert model.metadata["method"] == flags["method"]
+    get_method("npc_l2").check(Task(1, 1, 1, num_classes=2), model)

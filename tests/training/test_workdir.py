@@ -4,7 +4,7 @@ import pytest
 
 from rdc_jax.pretrain.curves import plot
 from rdc_jax.pretrain.logs import MetricsLog, read_metrics
-from rdc_jax.pretrain.phases import parse_phases, size_at
+from rdc_jax.pretrain.phases import crop_sizes, parse_phases
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.workdir import claim, record_run
 
@@ -77,8 +77,7 @@ def test_a_damaged_record_is_one_clear_line(tmp_path):
 
 def test_the_last_phase_lasts_to_the_end():
     phases = parse_phases("8:0.3,12:0.3", 16)
-    sizes = [size_at(phases, step, 10) for step in range(10)]
-    assert sizes == [8] * 3 + [12] * 3 + [16] * 4
+    assert crop_sizes(phases, 10) == [8] * 3 + [12] * 3 + [16] * 4
 
 
 @pytest.mark.parametrize("text", ["48", "48:x", "48:-1", "0:0.5", "48:0.7,64:0.7"])

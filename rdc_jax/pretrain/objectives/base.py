@@ -1,0 +1,178 @@
+"""What a step of training minimises: the protocol of objectives, and their names."""
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from rdc_jax.methods import parameters
+from rdc_jax.models.model import Spec, Variables
+from rdc_jax.pretrain.options import Options
+from rdc_jax.runtime.errors import UserError
+
+Batches = Literal["images", "tasks"]
+
+
+class Batch(NamedTuple):
+    """What a loss sees of one step.
+
+    Attributes:
+      images: Augmented and normalised; of a task, the supports first, class by class.
+      labels: Classes of the data set; of a task, its own, 0 … way-1.
+    """
+
+    images: Float[Array, "b h w 3"]
+    labels: Int[Array, " b"]
+
+
+class Aux(NamedTuple):
+    """What a loss gives beside its value.
+
+    Attributes:
+      metrics: Numbers to log; ``accuracy`` is a share of 1.
+      batch_stats: The batch-norm statistics after this batch.
+    """
+
+    metrics: dict[str, Float[Array, ""]]
+    batch_stats: dict[str, Any]
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """A loss, and the model whose weights it moves.
+
+    An implementation is a frozen dataclass of pure functions. It may wrap another
+    objective: give the other's ``init``, and call its ``loss`` on other images, in eval
+    mode for gradients, or beside a loss of its own.
+    """
+
+    @property
+    def spec(self) -> Spec:
+        """The model, as its checkpoints are loaded."""
+
+    @property
+    def batches(self) -> Batches:
+        """Whether a step takes shuffled ``images``, or one few-shot task."""
+
+    @property
+    def method(self) -> str:
+        """Name of the method that answers the tasks of validation."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of ``Aux.metrics``."""
+
+    def init(self, key: PRNGKeyArray, size: int) -> Variables:
+        """Draw all weights: ``params`` and ``batch_stats``, a dict by part each.
+
+        Args:
+          key: Of the weights.
+          size: Edge of the images.
+        """
+
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        key: PRNGKeyArray,
+        *,
+        train: bool = True,
+    ) -> tuple[Float[Array, ""], Aux]:
+        """Compute the loss of one batch.
+
+        Args:
+          variables: As of ``init``; the gradient is taken to ``params``.
+          batch: Images or a task.
+          key: Of this step.
+          train: Normalise by the batch's statistics; else by the running ones.
+        """
+
+
+Make = Callable[..., Objective]
+MakeT = TypeVar("MakeT", bound=Make)
+
+_OBJECTIVES: dict[str, Make] = {}
+
+
+def register(name: str) -> Callable[[MakeT], MakeT]:
+    """Make an objective known by a name, for ``config.method``.
+
+    Args:
+      name: A word.
+
+    Returns:
+      A decorator of a function that takes the run's ``Options`` and the number of base
+      classes, and gives an objective. What else it takes, by keyword, are parameters of
+      ``config.method``, read as the type that they have by default.
+
+    Raises:
+      UserError: The name is taken.
+    """
+    if name in _OBJECTIVES:
+        raise UserError(f"there is an objective {name!r} already: choose another name")
+
+    def decorate(make: MakeT) -> MakeT:
+        _OBJECTIVES[name] = make
+        return make
+
+    return decorate
+
+
+def get_objective(text: str) -> Callable[[Options, int], Objective]:
+    """Give the function that makes an objective.
+
+    Args:
+      text: ``name`` or ``name(parameter=value;parameter=value)``.
+
+    Raises:
+      UserError: There is no such objective, or parameter, or value.
+    """
+    name, pairs = parameters.split(text)
+    if name not in _OBJECTIVES:
+        close = difflib.get_close_matches(name, _OBJECTIVES, n=1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        known = ", ".join(_OBJECTIVES)
+        raise UserError(f"config.method is {text!r}: {meant}known are {known}")
+    _, _, *own = inspect.signature(_OBJECTIVES[name]).parameters.values()
+    defaults = {parameter.name: parameter.default for parameter in own}
+    try:
+        values = {n: parameters.read(v, defaults[n]) for n, v in pairs.items()}
+    except (KeyError, ValueError) as error:
+        known = ", ".join(defaults) or "none"
+        raise UserError(
+            f"config.method is {text!r}: {error}; its parameters are {known}"
+        ) from None
+    return functools.partial(_OBJECTIVES[name], **values)
+
+
+def spec_of(options: Options, **parts: Any) -> Spec:
+    """Describe the model of a run: its backbone, and a ``head`` or ``decoder``."""
+    return Spec(options.arch, dtype=options.dtype, conv=options.conv, **parts)
+
+
+def classify(
+    logits_bc: Float[Array, "b c"],
+    labels_b: Int[Array, " b"],
+    batch_stats: dict[str, Any],
+    *,
+    smoothing: float = 0.0,
+) -> tuple[Float[Array, ""], Aux]:
+    """Give the cross-entropy of logits and their accuracy, as ``Objective.loss`` does.
+
+    Args:
+      logits_bc: One row an image.
+      labels_b: Their classes, 0 … c-1.
+      batch_stats: For ``Aux``.
+      smoothing: Share of the target that is spread over all classes.
+    """
+    targets_bc = jax.nn.one_hot(labels_b, logits_bc.shape[-1])
+    targets_bc = optax.smooth_labels(targets_bc, smoothing)
+    loss = optax.softmax_cross_entropy(logits_bc, targets_bc).mean()
+    accuracy = jnp.mean(jnp.argmax(logits_bc, -1) == labels_b)
+    return loss, Aux({"accuracy": accuracy}, batch_stats)
