@@ -14,7 +14,6 @@ from jaxtyping import Array, ArrayLike, Float
 
 from rdc_jax.models import torch_format, weights
 from rdc_jax.models.backbones import create
-from rdc_jax.models.checkpoints import load_variables
 from rdc_jax.models.heads import DECODERS, HEADS
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
@@ -98,15 +97,14 @@ class Model:
     @property
     def head(self) -> nn.Module | None:
         """What was trained on the features."""
-        options = dict(self.spec.head_options)
-        return HEADS.make(self.spec.head, **options) if self.spec.head else None
+        name, options = self.spec.head, dict(self.spec.head_options)
+        return HEADS.make(name, **options) if name else None
 
     @property
     def decoder(self) -> nn.Module | None:
         """What was trained to make images of features."""
-        spec = self.spec
-        options = dict(spec.decoder_options)
-        return DECODERS.make(spec.decoder, **options) if spec.decoder else None
+        name, options = self.spec.decoder, dict(self.spec.decoder_options)
+        return DECODERS.make(name, **options) if name else None
 
     @property
     def training(self) -> str:
@@ -120,7 +118,7 @@ class Model:
     @functools.cached_property
     def fingerprint(self) -> str:
         """Digest of what decides on features: architecture and backbone's weights."""
-        digest = checksums.of_tree(_part(self.variables, "backbone"))
+        digest = checksums.of_tree(self.variables_of("backbone"))
         return checksums.of_json([self.arch, digest])
 
     @functools.cached_property
@@ -156,9 +154,8 @@ class Model:
           The features; the network's intermediates, by name; and ``batch_stats`` as
           this batch leaves them, in the layout of ``variables``.
         """
-        inner, whole = _part(self.variables, "backbone"), self.variables
-        network, old = self.backbone, whole.get("batch_stats", {})
-        stats = inner.get("batch_stats", {})
+        network, inner = self.backbone, self.variables_of("backbone")
+        stats, old = inner.get("batch_stats", {}), self.variables.get("batch_stats", {})
         out: Any
         if not isinstance(network, nn.Module):
             out, stats = network(inner, jnp.asarray(images), train)
@@ -182,18 +179,15 @@ class Model:
         Raises:
           UserError: The model has no head.
         """
-        return self._apply_part("head", self.head, *inputs, **options)
+        if self.head is None:
+            raise UserError(f"the model ({self.arch}) has no head: load one that has")
+        return self.head.apply(self.variables_of("head"), *inputs, **options)
 
-    def apply_decoder(self, *inputs: Any, **options: Any) -> Any:
-        """Apply the decoder, as ``apply_head`` does the head."""
-        return self._apply_part("decoder", self.decoder, *inputs, **options)
-
-    def _apply_part(
-        self, part: str, module: nn.Module | None, *inputs: Any, **options: Any
-    ) -> Any:
-        if module is None:
-            raise UserError(f"the model ({self.arch}) has no {part}: load one that has")
-        return module.apply(_part(self.variables, part), *inputs, **options)
+    def variables_of(self, part: str) -> Variables:
+        """The variables of ``backbone``, ``head`` or ``decoder``, for its module."""
+        return {
+            kind: tree[part] for kind, tree in self.variables.items() if part in tree
+        }
 
     def replace(self, **changes: Any) -> "Model":
         """Give the same model with other ``variables``, ``spec`` or ``metadata``."""
@@ -225,8 +219,12 @@ def wrap(network: nn.Module | Apply, variables: Variables) -> Model:
       variables: ``params``, a dict by module, and maybe ``batch_stats``.
     """
     name = getattr(network, "__name__", type(network).__name__)
-    whole = {part: {"backbone": tree} for part, tree in variables.items()}
-    return Model(Spec(name, network=network), whole, {"arch": name})
+    return Model(Spec(name, network=network), _as_backbone(variables), {"arch": name})
+
+
+def _as_backbone(variables: Variables) -> Variables:
+    """Variables of a network, in the layout of ``Model``."""
+    return {kind: {"backbone": tree} for kind, tree in variables.items()}
 
 
 def load_model(
@@ -234,13 +232,7 @@ def load_model(
 ) -> Model:
     """Load all that a checkpoint has: backbone, head, decoder, metadata.
 
-    Args:
-      path: As in ``load_backbone``.
-      dtype: Of the computation.
-      conv: See ``rdc_jax.models.create``.
-
-    Raises:
-      UserError: There is no readable checkpoint.
+    Args and errors are those of ``load_backbone``.
     """
     variables, metadata = read_checkpoint(path)
     params = variables["params"]
@@ -289,25 +281,13 @@ def load_backbone(
     """
     model = load_model(path, dtype=dtype, conv=conv)
     spec = Spec(model.arch, dtype=model.spec.dtype, conv=model.spec.conv)
-    inner = _part(model.variables, "backbone")
-    alone = {part: {"backbone": tree} for part, tree in inner.items()}
-    return Model(spec, alone, model.metadata)
+    return Model(spec, _as_backbone(model.variables_of("backbone")), model.metadata)
 
 
-def read_checkpoint(
-    path: str | os.PathLike[str],
-) -> tuple[Variables, dict[str, Any]]:
-    """Read variables and metadata from an orbax directory or a file.
+def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Variables, dict[str, Any]]:
+    """Read variables and metadata, at least ``arch``, from a directory or a file.
 
-    Args:
-      path: As in ``load_backbone``.
-
-    Returns:
-      ``params`` and ``batch_stats``, each with a ``backbone`` and maybe a ``head``; and
-      metadata with at least ``arch``.
-
-    Raises:
-      UserError: There is no readable checkpoint.
+    The variables are those of ``Model``; arguments and errors of ``load_backbone``.
     """
     if path == "packaged":
         path = weights.packaged()
@@ -315,9 +295,6 @@ def read_checkpoint(
     if path.is_file():
         is_ours = path.suffix == weights.SUFFIX
         return weights.read(path) if is_ours else torch_format.read(path)
+    from rdc_jax.models.checkpoints import load_variables  # Orbax is slow to import.
+
     return load_variables(path)
-
-
-def _part(variables: Variables, name: str) -> Variables:
-    """The variables of one part, as its module takes them."""
-    return {kind: tree[name] for kind, tree in variables.items() if name in tree}
