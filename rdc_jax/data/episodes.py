@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int32, Int64, Integer
+from jaxtyping import Float64, Int, Int32, Int64, Integer
 from scipy import special
 
 from rdc_jax.data import philox
@@ -107,10 +107,9 @@ class EpisodeSampler:
     ) -> None:
         self.spec = spec
         self.classes = _usable_classes(labels, spec, dataset, class_names)
-        self._images = np.argsort(labels, kind="stable").astype(np.int32)
-        in_order = labels[self._images]
-        self._first = np.searchsorted(in_order, self.classes, side="left")
-        self._size = np.searchsorted(in_order, self.classes, side="right") - self._first
+        by_class = np.argsort(labels, kind="stable")
+        images = np.split(by_class, np.cumsum(np.bincount(labels))[:-1])
+        self._images = [images[label] for label in self.classes]
         identity = {"seed": int(seed), "dataset": dataset, **dataclasses.asdict(spec)}
         self._key = int(checksums.of_json(identity)[:32], 16)
 
@@ -126,19 +125,23 @@ class EpisodeSampler:
         by_class, by_image, by_order, by_count = np.split(
             uniform, np.cumsum(widths)[:-1], axis=1
         )
-        num_classes = np.full(len(numbers), len(self.classes))
-        chosen_ec = philox.without_replacement(by_class, num_classes)
+        chosen = [
+            philox.without_replacement(uniform_c, len(self.classes))
+            for uniform_c in by_class.tolist()
+        ]
+        chosen_ec = np.array(chosen, np.int64).reshape(-1, spec.way)
         counts_ec = self._query_counts(by_count, chosen_ec)
         uniform_ecm = by_image.reshape(len(numbers), spec.way, depth)
-        images_ecm = self._pick(uniform_ecm, chosen_ec, spec.shot + counts_ec)
-        support_ecs, spare_ecm = np.split(images_ecm, [spec.shot], axis=2)
-        queries_eq, labels_eq = _deal(spare_ecm, counts_ec, by_order)
-        support_es = support_ecs.reshape(len(numbers), spec.support_size)
-        labels_s = np.repeat(np.arange(spec.way), spec.shot)
-        labels_es = np.broadcast_to(labels_s, support_es.shape)
+        drawn = [
+            self._draw(*task)
+            for task in zip(chosen_ec, counts_ec, uniform_ecm, by_order, strict=True)
+        ]
+        drawn_ein = np.array(drawn, np.int32).reshape(
+            len(numbers), 2, spec.support_size + spec.query_size
+        )
         return Episodes(
-            indices=np.concatenate([support_es, queries_eq], axis=1),
-            labels=np.concatenate([labels_es, labels_eq], axis=1).astype(np.int32),
+            indices=drawn_ein[:, 0],
+            labels=drawn_ein[:, 1],
             classes=self.classes[chosen_ec].astype(np.int32),
         )
 
@@ -152,22 +155,32 @@ class EpisodeSampler:
         # matter. The inverse distribution takes one uniform each, where rejection
         # sampling would take any number.
         weight_ec = special.gammaincinv(self.spec.dirichlet, uniform_ec)
-        room_ec = self._size[chosen_ec] - self.spec.shot
+        size_c = np.array([len(images) for images in self._images])
+        room_ec = size_c[chosen_ec] - self.spec.shot
         return philox.proportional_counts(weight_ec, room_ec, self.spec.query_size)
 
-    def _pick(
-        self, uniform_ecm: np.ndarray, chosen_ec: np.ndarray, needed_ec: np.ndarray
-    ) -> Int32[np.ndarray, "e c m"]:
-        """Different random images of each chosen class, as many as are needed of it."""
-        depth = int(needed_ec.max(initial=self.spec.shot))
-        places_rm = philox.without_replacement(
-            uniform_ecm[:, :, :depth].reshape(chosen_ec.size, depth),
-            self._size[chosen_ec].reshape(-1),
-            needed_ec.reshape(-1),
-        )
-        first_ec1 = self._first[chosen_ec][:, :, None]
-        places_ecm = first_ec1 + places_rm.reshape(*chosen_ec.shape, depth)
-        return self._images[places_ecm]
+    def _draw(
+        self,
+        chosen_c: Int64[np.ndarray, "c"],
+        counts_c: Int64[np.ndarray, "c"],
+        uniform_cm: Float64[np.ndarray, "c m"],
+        uniform_q: Float64[np.ndarray, "q"],
+    ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+        """Images of one episode and their labels, the support first."""
+        shot, ways = self.spec.shot, np.arange(self.spec.way)
+        support, query = [], []
+        for c, count, uniform_m in zip(
+            chosen_c, counts_c, uniform_cm.tolist(), strict=True
+        ):
+            images = self._images[c]
+            needed = uniform_m[: shot + count]
+            drawn = images[philox.without_replacement(needed, len(images))]
+            support.append(drawn[:shot])
+            query.append(drawn[shot:])
+        order_q = uniform_q.argsort(kind="stable")
+        indices = [*support, np.concatenate(query)[order_q]]
+        labels = [np.repeat(ways, shot), np.repeat(ways, counts_c)[order_q]]
+        return np.concatenate(indices), np.concatenate(labels)
 
 
 def _usable_classes(
@@ -198,15 +211,3 @@ def _usable_classes(
             *(dataset, needed, ", ".join(small)),
         )
     return usable
-
-
-def _deal(
-    images_ecm: np.ndarray, counts_ec: np.ndarray, uniform_eq: np.ndarray
-) -> tuple[Int32[np.ndarray, "e q"], Int[np.ndarray, "e q"]]:
-    """The first ``counts`` images of each class in random order, with their labels."""
-    slot_eq = uniform_eq.argsort(axis=1, kind="stable")
-    end_ec = counts_ec.cumsum(axis=1)
-    label_eq = (slot_eq[:, :, None] >= end_ec[:, None, :]).sum(axis=2)
-    start_eq = np.take_along_axis(end_ec - counts_ec, label_eq, axis=1)
-    rows = np.arange(len(slot_eq))[:, None]
-    return images_ecm[rows, label_eq, slot_eq - start_eq], label_eq

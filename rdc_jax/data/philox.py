@@ -5,8 +5,10 @@ whichever other episodes are drawn with it. Only raw words are taken from NumPy,
 stream is promised never to change; the arithmetic on them is here.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
-from jaxtyping import Float64, Int32, Int64
+from jaxtyping import Float64, Int64
 
 _WORDS = 4  # that one step of the Philox counter gives
 
@@ -37,43 +39,22 @@ def uniforms(
     return bits * 2.0**-53
 
 
-def without_replacement(
-    uniform_rm: Float64[np.ndarray, "r m"],
-    size_r: Int64[np.ndarray, "r"],
-    needed_r: Int64[np.ndarray, "r"] | None = None,
-) -> Int32[np.ndarray, "r m"]:
-    """The first entries of a random permutation of ``range(size)``, row by row.
+def without_replacement(uniform_m: Sequence[float], size: int) -> list[int]:
+    """The first entries of a random permutation of ``range(size)``, one a number.
 
-    This is Fisher and Yates' shuffle, stopped after as many swaps as entries are needed
-    and remembering only the places that a swap has touched: a row costs
-    ``needed ** 2`` whatever its size.
+    This is Fisher and Yates' shuffle, which remembers only the places that a swap has
+    touched: its cost does not depend on ``size``.
 
-    Args:
-      uniform_rm: The draws, one an entry.
-      size_r: What to permute in each row.
-      needed_r: Entries wanted of each row, at most ``size``; all ``m`` by default.
-
-    Returns:
-      The entries; 0 beyond what is needed.
+    >>> without_replacement([0.9, 0.9, 0.0], size=10)
+    [9, 0, 2]
     """
-    rows, m = uniform_rm.shape
-    if needed_r is None:
-        needed_r = np.full(rows, m)
-    order = np.argsort(-needed_r, kind="stable")  # so that a step takes the first rows
-    result = np.zeros((rows, m), np.int32)
-    swaps: list[tuple[np.ndarray, np.ndarray]] = []  # the place, and what was put there
-    for j in range(m):
-        live = order[: np.count_nonzero(needed_r > j)]
-        jump = uniform_rm[live, j] * np.maximum(size_r[live] - j, 1)
-        place = j + jump.astype(np.int32)
-        picked, put = place.copy(), np.full_like(place, j)
-        for earlier_place, earlier_put in swaps:
-            before, there = earlier_place[: len(live)], earlier_put[: len(live)]
-            np.copyto(picked, there, where=before == place)
-            np.copyto(put, there, where=before == j)
-        result[live, j] = picked
-        swaps.append((place, put))
-    return result
+    moved: dict[int, int] = {}
+    picked = []
+    for j, uniform in enumerate(uniform_m):
+        place = j + int(uniform * (size - j))
+        picked.append(moved.get(place, place))
+        moved[place] = moved.get(j, j)
+    return picked
 
 
 def proportional_counts(
