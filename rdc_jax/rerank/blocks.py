@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding
 from jaxtyping import Int
 
 from rdc_jax.runtime.processes import Layout, make_layout
@@ -88,12 +88,11 @@ def _padded(x: np.ndarray, rows: int) -> np.ndarray:
 def _program(
     fn: Callable[..., Any], layout: Layout, static: tuple[tuple[str, Any], ...]
 ) -> Callable[..., Any]:
-    split, copied = PartitionSpec("data"), PartitionSpec()
     sharded = jax.shard_map(
         functools.partial(fn, **dict(static)),
-        mesh=layout.sharded.mesh,
-        in_specs=(split, copied),
-        out_specs=split,
+        mesh=layout.mesh,
+        in_specs=(layout.sharded.spec, layout.replicated.spec),
+        out_specs=layout.sharded.spec,
         check_vma=False,
     )
     return jax.jit(sharded, out_shardings=layout.replicated)
