@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from rdc_jax.core.params import Distance
 from rdc_jax.rerank.blocks import map_rows
-from rdc_jax.rerank.nearest import Columns
+from rdc_jax.rerank.rows import Columns
 
 # Below it, what is left of a difference of products is too little for a square root.
 _NEAR = 1e-5

@@ -16,7 +16,8 @@ from scipy.sparse import csr_array
 from rdc_jax.core.params import RDCParams
 from rdc_jax.rerank.distances import cross_squared, pairs_squared, scaled
 from rdc_jax.rerank.joint import merge_queries
-from rdc_jax.rerank.nearest import Columns, Ranks, make_columns, nearest, unit_rows
+from rdc_jax.rerank.nearest import Ranks, nearest
+from rdc_jax.rerank.rows import Columns, make_columns, unit_rows
 from rdc_jax.rerank.sets import (
     encode,
     jaccard_distances,

@@ -12,13 +12,12 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num
+from jaxtyping import Array, Bool, Float, Int
 
-from rdc_jax.core.rows import compute_dtype, l2_normalize, prepare_rows
-from rdc_jax.rerank.blocks import map_rows, replicate
+from rdc_jax.rerank.blocks import map_rows
+from rdc_jax.rerank.rows import GROUP, Columns
 
 _SPARE = 16  # Candidates more than asked for.
-_GROUP = 128  # Columns that the search for candidates looks at as one.
 
 
 class Ranks(NamedTuple):
@@ -52,51 +51,6 @@ class Ranks(NamedTuple):
         ids_nr = np.where(out_n[:, None], -1, self.ids)
         squared_nr = np.where(out_n[:, None], np.inf, self.squared)
         return self._replace(ids=ids_nr, squared=squared_nr)
-
-
-def unit_rows(
-    features: Num[ArrayLike, "n d"],
-) -> tuple[Float[np.ndarray, "n d"], Bool[np.ndarray, " n"]]:
-    """l2-normalise rows, block by block.
-
-    Returns:
-      The rows, at least float32, and which of them count: those that are finite.
-    """
-    features = np.asarray(features)
-    n, d = features.shape
-    unit_nd = np.empty((n, d), compute_dtype(features[:0]))
-    valid_n = np.empty(n, bool)
-    for part, block in map_rows(_unit_rows, (features,), (), row_size=4 * d):
-        unit_nd[part], valid_n[part] = block
-    return unit_nd, valid_n
-
-
-def _unit_rows(
-    rows: tuple[Num[Array, "b d"]], _: tuple[()]
-) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-    prepared = prepare_rows(rows[0])
-    return l2_normalize(prepared.feat), prepared.valid
-
-
-class Columns(NamedTuple):
-    """The rows that are searched, on every device; see ``make_columns``."""
-
-    feat_md: Float[Array, "m d"]
-    valid_m: Bool[Array, " m"]
-
-
-def make_columns(
-    feat_md: Float[np.ndarray, "m d"], valid_m: Bool[np.ndarray, " m"]
-) -> Columns:
-    """Put the rows to search on every device.
-
-    Args:
-      feat_md: l2-normalised rows.
-      valid_m: Rows that count.
-    """
-    extra = -len(feat_md) % _GROUP
-    feat_md = np.pad(feat_md, ((0, extra), (0, 0)))
-    return Columns(*replicate((feat_md, np.pad(valid_m, (0, extra)))))
 
 
 def nearest(
@@ -148,6 +102,37 @@ def nearest(
         yield part, table
 
 
+def reach(
+    feat_nd: Float[np.ndarray, "n d"],
+    bound_n: Float[np.ndarray, " n"],
+    columns: Columns,
+) -> tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Tell which rows may have a column within a bound, and how far columns are.
+
+    Args:
+      feat_nd: l2-normalised rows.
+      bound_n: Squared distances.
+      columns: What is searched.
+
+    Returns:
+      False on rows without such a column, and squared distances of the farthest ones.
+    """
+    reached_n, largest_n = np.empty(len(feat_nd), bool), np.empty_like(bound_n)
+    row_size = len(columns.feat_md)
+    for part, found in map_rows(_reach, (feat_nd, bound_n), columns, row_size=row_size):
+        reached_n[part], largest_n[part] = found
+    return reached_n, largest_n
+
+
+def _reach(
+    rows: tuple[Float[Array, "b d"], Float[Array, " b"]], columns: Columns
+) -> tuple[Bool[Array, " b"], Float[Array, " b"]]:
+    row_bd, bound_b = rows
+    rough_bm = _rough_squared(row_bd, columns.feat_md)
+    nearest_b = jnp.where(columns.valid_m[None, :], rough_bm, jnp.inf).min(axis=1)
+    return nearest_b <= bound_b + _slack(row_bd), _largest(row_bd, columns, rough_bm)
+
+
 def _nearest(
     rows: tuple[Float[Array, "b d"], Int[Array, " b"]],
     columns: Columns,
@@ -157,28 +142,22 @@ def _nearest(
 ) -> tuple[Array, ...]:
     """The fields of ``Ranks`` for a block, and which rows' ranks are proved."""
     (row_bd, own_b), (feat_md, valid_m) = rows, columns
-    m, d = feat_md.shape
+    m = len(feat_md)
     rough_bm = _rough_squared(row_bd, feat_md)
+    largest_b = _largest(row_bd, columns, rough_bm)
     own_bm = own_b[:, None] == jnp.arange(m)[None, :]
-    farthest_b1 = jnp.where(valid_m[None, :], rough_bm, -jnp.inf).argmax(axis=1)[
-        :, None
-    ]
     rough_bm = jnp.where(valid_m[None, :], rough_bm, jnp.inf)
     rough_bm = jnp.where(own_bm & valid_m[None, :], -jnp.inf, rough_bm)
 
     rough_bc, found_bc = _smallest(rough_bm, candidates)
-    largest_b = _exact_squared(row_bd, feat_md, farthest_b1)[:, 0]
-    largest_b = jnp.where(valid_m[farthest_b1[:, 0]], largest_b, 0)
     exact_bc = _exact_squared(row_bd, feat_md, found_bc)
     exact_bc = jnp.where(jnp.isinf(rough_bc), rough_bc, exact_bc)
     exact_bc, found_bc = lax.sort((exact_bc, found_bc), num_keys=2)
 
-    # A column that is no candidate is at least as far, but for rounding, as the last
-    # candidate. Errors of a sum of d products grow like a random walk, and this bound
-    # is above ten of its standard deviations.
-    slack = 4 * d**0.5 * float(jnp.finfo(row_bd.dtype).eps)
+    # A column that is no candidate is as far as the last of them, but for rounding.
     beyond_b = rough_bc.max(axis=1)
-    proved_b = (exact_bc[:, depth - 1] < beyond_b - slack) | jnp.isinf(beyond_b)
+    proved_b = exact_bc[:, depth - 1] < beyond_b - _slack(row_bd)
+    proved_b |= jnp.isinf(beyond_b)
     exact_br, ids_br = exact_bc[:, :depth], found_bc[:, :depth]
     ids_br = jnp.where(exact_br == jnp.inf, -1, ids_br)
     # Products with a row of zeros, as broken rows are here, are not rounded.
@@ -193,6 +172,26 @@ def _rough_squared(
     dot_bm = jnp.einsum("bd,md->bm", row_bd, feat_md, precision=lax.Precision.HIGHEST)
     norm_b, norm_m = (row_bd * row_bd).sum(axis=1), (feat_md * feat_md).sum(axis=1)
     return norm_b[:, None] + norm_m[None, :] - 2 * dot_bm
+
+
+def _slack(row_bd: Float[Array, "b d"]) -> float:
+    """How wrong a rough squared distance may be.
+
+    Errors of a sum of d products grow like a random walk; this is above ten of its
+    standard deviations.
+    """
+    return 4 * row_bd.shape[1] ** 0.5 * float(jnp.finfo(row_bd.dtype).eps)
+
+
+def _largest(
+    row_bd: Float[Array, "b d"], columns: Columns, rough_bm: Float[Array, "b m"]
+) -> Float[Array, " b"]:
+    """Squared distance of the farthest column; zero where no column counts."""
+    feat_md, valid_m = columns
+    rough_bm = jnp.where(valid_m[None, :], rough_bm, -jnp.inf)
+    farthest_b1 = rough_bm.argmax(axis=1)[:, None]
+    largest_b = _exact_squared(row_bd, feat_md, farthest_b1)[:, 0]
+    return jnp.where(valid_m[farthest_b1[:, 0]], largest_b, 0)
 
 
 def _exact_squared(
@@ -212,12 +211,12 @@ def _smallest(
     CPU, a minimum over groups takes a fraction of the time of a top-k over all.
     """
     b, m = x_bm.shape
-    if m // _GROUP <= count:
+    if m // GROUP <= count:
         value_bc, place_bc = lax.top_k(-x_bm, count)
         return -value_bc, place_bc
-    x_bgw = x_bm.reshape(b, m // _GROUP, _GROUP)
+    x_bgw = x_bm.reshape(b, m // GROUP, GROUP)
     _, group_bc = lax.top_k(-x_bgw.min(axis=-1), count)
     some_bcw = jnp.take_along_axis(x_bgw, group_bc[:, :, None], axis=1)
-    value_bc, inside_bc = lax.top_k(-some_bcw.reshape(b, count * _GROUP), count)
-    group_bc = jnp.take_along_axis(group_bc, inside_bc // _GROUP, axis=1)
-    return -value_bc, group_bc * _GROUP + inside_bc % _GROUP
+    value_bc, inside_bc = lax.top_k(-some_bcw.reshape(b, count * GROUP), count)
+    group_bc = jnp.take_along_axis(group_bc, inside_bc // GROUP, axis=1)
+    return -value_bc, group_bc * GROUP + inside_bc % GROUP

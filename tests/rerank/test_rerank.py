@@ -16,6 +16,8 @@ from oracles.rdc import normalise
 import rdc_jax
 from rdc_jax.rerank import ZHONG, blocks, build_index
 from rdc_jax.rerank.index import check_features
+from rdc_jax.rerank.nearest import reach
+from rdc_jax.rerank.rows import make_columns
 
 pytestmark = pytest.mark.usefixtures("optimised")
 
@@ -92,6 +94,22 @@ def test_a_wide_gallery_is_searched_in_groups():
     squared = ((unit[:, None] - unit[None]) ** 2).sum(-1)
     np.testing.assert_array_equal(index.ranks.ids, squared.argsort(axis=1)[:, :2])
     np.testing.assert_allclose(index.ranks.largest, squared.max(axis=1), rtol=1e-6)
+
+
+def test_queries_leave_far_rows_as_they_were():
+    """Most of a gallery has no query among its neighbours."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((12, 16))
+    rows = centres[np.arange(240) % 12] + 0.05 * rng.standard_normal((240, 16))
+    query, gallery = rows[:24:12].astype(np.float32), rows[24:].astype(np.float32)
+    params = dataclasses.replace(ZHONG, k=6, k2=3)
+    got = rdc_jax.rerank(query, gallery, 6, 3)
+    np.testing.assert_allclose(got, calibrated(query, gallery, params), atol=1e-6)
+    index = build_index(gallery, params)
+    unit = normalise(query).astype(np.float32)
+    columns = make_columns(unit, np.ones(2, bool))
+    reached_g, _ = reach(index.feat_gd, index.ranks.squared[:, -1], columns)
+    assert 0 < reached_g.sum() <= 20
 
 
 def test_an_index_answers_any_queries():
