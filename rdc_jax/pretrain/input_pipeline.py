@@ -1,5 +1,7 @@
 """From a source to batches: which images each step sees, as a function of the step."""
 
+import functools
+import logging
 import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,6 +10,8 @@ import jax
 import numpy as np
 
 from rdc_jax.data import batches
+from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.names import MissingSplit
 from rdc_jax.data.open import open_source
 from rdc_jax.data.pixels import PixelCache, pixel_cache
 from rdc_jax.data.transforms import resize_size
@@ -15,6 +19,8 @@ from rdc_jax.pretrain.objectives import Batches
 from rdc_jax.pretrain.options import Options
 from rdc_jax.runtime import processes
 from rdc_jax.runtime.errors import UserError
+
+_log = logging.getLogger(__name__)
 
 
 class RunImages(NamedTuple):
@@ -38,23 +44,36 @@ class RunImages(NamedTuple):
 def open_images(options: Options, workdir: pathlib.Path) -> RunImages:
     """Find the images and decode them, once, into the cache.
 
+    A source without a split for validation is trained on without validation.
+
     Raises:
       UserError: They are missing or unreadable.
     """
     cache_dir = options.cache_dir or str(workdir / "cache")
     stored_size = options.stored_size or resize_size(options.image_size)
-    held_out = options.validation
+    # Both are found before the first image is decoded.
+    base = open_source(options.source, options.data_dir or None, options.split)
+    held_out = _open_held_out(options) if options.validation.episodes else None
+    decode = functools.partial(pixel_cache, size=stored_size, cache_dir=cache_dir)
+    return RunImages(decode(base), None if held_out is None else decode(held_out))
 
-    def read(spec: str, split: str) -> PixelCache:
-        source = open_source(spec, data_dir=options.data_dir or None, split=split)
-        return pixel_cache(source, stored_size, cache_dir)
 
-    return RunImages(
-        base=read(options.source, options.split),
-        held_out=read(held_out.source or options.source, held_out.split)
-        if held_out.episodes
-        else None,
-    )
+def _open_held_out(options: Options) -> ImageSet | None:
+    """Images to validate on; None where the source of the training has none."""
+    source, split = options.validation.source, options.validation.split
+    try:
+        return open_source(source or options.source, options.data_dir or None, split)
+    except MissingSplit as missing:
+        if source:
+            raise MissingSplit(
+                f"{missing}; --config.validation.split=all takes all its classes"
+            ) from missing
+        _log.warning(
+            "training without validation: %s; --config.validation.source may name "
+            "another data set",
+            missing,
+        )
+        return None
 
 
 def images_a_step(options: Options, kind: Batches, available: int) -> int:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from rdc_jax.data import MissingSplit
 from rdc_jax.models.checkpoints import load_variables
 from rdc_jax.pretrain.logs import read_metrics
 from rdc_jax.pretrain.run import pretrain
@@ -92,6 +93,25 @@ def test_other_images_are_refused(config, finished):
     record.write_text(json.dumps(saved))
     with pytest.raises(UserError, match=r"data\.base"):
         pretrain(config.to_dict(), finished)
+
+
+def test_classes_without_a_validation_split_are_trained_on_all_the_same(
+    config, images_dir, tmp_path, caplog
+):
+    config.source = str(images_dir / "tiny" / "train")  # a folder of class folders
+    _, metadata = _run(config, tmp_path / "own")
+    assert metadata["num_classes"] == 4
+    lines = read_metrics(tmp_path / "own")
+    assert lines and not any("val_3way_1shot" in line for line in lines)
+    assert "training without validation: train has no val split" in caplog.text
+
+
+def test_a_validation_set_that_was_asked_for_must_be_there(
+    config, images_dir, tmp_path
+):
+    config.validation.source = str(images_dir / "tiny" / "val")
+    with pytest.raises(MissingSplit, match=r"val has no val split .*split=all takes"):
+        pretrain(config.to_dict(), tmp_path / "run")
 
 
 def test_the_data_may_move(config, finished, images_dir):
