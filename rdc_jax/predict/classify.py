@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 from rdc_jax.core.params import RDCParams
 from rdc_jax.predict.answers import Answers
@@ -34,20 +35,21 @@ class Options:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        heat, size = self.temperature, self.batch_size
-        right_and_use = {
-            "params": (isinstance(self.params, RDCParams), "rdc_jax.RDCParams(...)"),
-            "transductive": (
-                self.transductive in ("auto", True, False),
-                "auto, True, False",
-            ),
-            "temperature": (heat is None or 0 < heat < math.inf, "a number above 0"),
-            "reject_below": (0 <= self.reject_below <= 1, "a number from 0 to 1"),
-            "batch_size": (size is None or size >= 1, "at least 1"),
-        }
-        for name, (right, use) in right_and_use.items():
+        def need(name: str, value: Any, right: bool, use: str) -> None:
             if not right:
-                raise UserError(f"{name}={getattr(self, name)!r}: use {use}")
+                raise UserError(f"{name}={value!r}: use {use}")
+
+        params, mode, heat = self.params, self.transductive, self.temperature
+        least, size = self.reject_below, self.batch_size
+        right = isinstance(params, RDCParams)
+        need("params", params, right, "rdc_jax.RDCParams(...)")
+        need("lam", params.lam, bool(0 <= params.lam <= 1), "a number from 0 to 1")
+        modes = ("auto", True, False)
+        need("transductive", mode, mode in modes, "auto, True, False")
+        right = heat is None or 0 < heat < math.inf
+        need("temperature", heat, right, "a number above 0")
+        need("reject_below", least, 0 <= least <= 1, "a number from 0 to 1")
+        need("batch_size", size, size is None or size >= 1, "at least 1")
 
 
 def classify(

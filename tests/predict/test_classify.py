@@ -76,6 +76,7 @@ def test_nearest_supports_come_nearest_first():
     ("options", "message"),
     [
         ({"transductive": "maybe"}, "use auto, True, False"),
+        ({"params": RDCParams(lam=2.0)}, "lam=2.0: use a number from 0 to 1"),
         ({"temperature": 0.0}, "use a number above 0"),
         ({"temperature": float("nan")}, "use a number above 0"),
         ({"reject_below": 1.5}, "use a number from 0 to 1"),
