@@ -1,6 +1,8 @@
 """Flags of the programs: mistakes are told in one line."""
 
 import logging
+import pathlib
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -15,6 +17,11 @@ from rdc_jax.runtime.text import ready_stdout
 
 _log = logging.getLogger(__name__)
 _HELP = {"--help", "-help", "-h"}
+# What Python says of a value, and what a person is told.
+_PLAINLY = {
+    r"invalid literal for int\(\) with base 10: (.*)": r"give a whole number, not \1",
+    r"could not convert string to float: (.*)": r"give a number, not \1",
+}
 
 
 def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
@@ -101,6 +108,11 @@ def config_values(config: Any) -> dict[str, Any]:
     try:
         fields = config.to_dict()
     except Exception as error:  # The file's own error, kept until the first use.
+        path = config_flags.get_config_filename(flags.FLAGS["config"])
+        if not pathlib.Path(path).is_file():
+            raise UserError(
+                f"--config: there is no file {path!r}: --list shows those that are here"
+            ) from None
         raise UserError(f"--config: {_explain(error)}") from error
     for word in usage.words(fields):
         _log.debug("config.%s", word)
@@ -127,8 +139,8 @@ def _parse(argv: list[str]) -> list[str]:
 def _explain(error: Exception) -> str:
     """Make one line of an error of the flags libraries.
 
-    >>> _explain(ValueError("no such thing"))
-    'no such thing'
+    >>> _explain(ValueError("invalid literal for int() with base 10: 'abc'"))
+    "give a whole number, not 'abc'"
     """
     if error.args and isinstance(error.args[0], KeyError):  # An unknown field.
         field, *hint = str(error.args[0].args[0]).splitlines()
@@ -136,7 +148,10 @@ def _explain(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if "Traceback" in str(error):  # A config file that raised: its own message.
         return lines[-1].partition(": ")[2] or lines[-1]
-    return " ".join(lines)
+    text = " ".join(lines)
+    for said, meant in _PLAINLY.items():
+        text = re.sub(said, meant, text)
+    return text
 
 
 def _show(text: str) -> None:

@@ -143,6 +143,9 @@ def _differences(dataset: Dataset, images: ImageSet) -> tuple[Note, ...]:
     if total is None and isinstance(dataset.per_class, int):
         total = dataset.per_class * count
     if total is not None and abs(len(images) - total) > dataset.tolerance * total:
-        text = f"{len(images):,} images, the complete data set has {total:,}"
+        text = (
+            f"{len(images):,} images, the complete data set has {total:,}; fine for "
+            "trials, not beside published results"
+        )
         return (Note("count", text),)
     return ()

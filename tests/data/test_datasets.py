@@ -168,7 +168,7 @@ def test_a_partial_download_is_noted(tmp_path):
     (note,) = open_source("eurosat", tmp_path / "1").notes
     assert note.text == "9 classes, expected 10: partial download or other data?"
     (note,) = open_source("eurosat", tmp_path / "2").notes
-    assert note.text == "30 images, the complete data set has 27,000"
+    assert note.text.startswith("30 images, the complete data set has 27,000; fine")
     assert note.problem
 
 

@@ -165,7 +165,7 @@ def test_a_second_run_in_the_same_place_is_refused(start, tmp_path):
     ("flags", "message"),
     [
         (["--config.epoch=3"], "no field 'epoch'. Did you mean \"epochs\""),
-        (["--config.epochs=many"], "invalid literal for int() with base 10: 'many'"),
+        (["--config.epochs=many"], "give a whole number, not 'many'"),
         (["--config.data_dir=/nowhere"], "/nowhere"),
         (["--workdir=/proc/run"], "cannot write to the workdir /proc/run"),
         (["--coordinator=localhost:1"], "--coordinator needs --num_processes"),

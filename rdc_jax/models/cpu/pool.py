@@ -81,6 +81,9 @@ def _forward(
 def _backward(
     window: _Window, sides: tuple[int, int], place: Array, grad: Array
 ) -> tuple[Array]:
+    # Each input lies under at most `overlap` windows in a row and in a column. From
+    # each of them it takes the gradient if it is the place that won there: gathers
+    # from [b, h2, w2, c] to [b, h, w, c], and no scatter.
     total = jnp.zeros((), grad.dtype)
     overlap = -(-window.size // window.stride)
     for back in np.ndindex(overlap, overlap):
