@@ -31,6 +31,11 @@ class LabelPropagation(PreparedMethod):
     alpha: float = 0.8
     power: float = 3.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.alpha >= 1:
+            raise ValueError(f"alpha must be below 1, got {self.alpha}")
+
     def distances(self, task: PreparedTask) -> Float[Array, "q c"]:
         """Logarithms of what a query received from each class, negated."""
         graph_nn = cosine_graph(

@@ -1,6 +1,7 @@
 """What methods on prepared features share: the task they see, and its arithmetic."""
 
 import dataclasses
+import math
 from typing import NamedTuple
 
 import jax
@@ -85,6 +86,15 @@ class PreparedMethod(FeatureMethod):
     """
 
     prepare: tuple[str, ...] = DEFAULT_STEPS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if type(value) is int and value < 1:
+                raise ValueError(f"{field.name} must be at least 1, got {value}")
+            if type(value) is float and not 0 <= value < math.inf:
+                raise ValueError(f"{field.name} must not be negative, got {value}")
 
     def class_distances(self, task: Task) -> Float[Array, "q c"]:
         """Infinite for a class without supports, NaN for queries that are not finite.

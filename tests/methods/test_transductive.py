@@ -8,6 +8,7 @@ import pytest
 from oracles import transductive as oracles
 
 from rdc_jax.methods import Task, get_method
+from rdc_jax.runtime.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -104,3 +105,18 @@ def test_plans_of_methods_that_assume_balance_are_even(rows):
     plan = np.exp(-answer(get_method("pt_map(scalings=400)"), rows))
     np.testing.assert_allclose(plan.sum(axis=0), 3, atol=1e-3)
     np.testing.assert_allclose(plan.sum(axis=1), 1, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("paddle(steps=0)", "steps must be at least 1"),
+        ("pt_map(temperature=-1.0)", "temperature must not be negative"),
+        ("soft_kmeans(temperature=nan)", "temperature must not be negative"),
+        ("label_propagation(alpha=1.0)", "alpha must be below 1"),
+        ("tim(solver=newton)", "adm or gradient"),
+    ],
+)
+def test_impossible_parameters_are_named(text, match):
+    with pytest.raises(UserError, match=match):
+        get_method(text)

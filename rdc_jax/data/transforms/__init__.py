@@ -32,6 +32,7 @@ from rdc_jax.data.transforms.pipelines import resize_size as resize_size
 from rdc_jax.data.transforms.pipelines import sample_augmentation as sample_augmentation
 from rdc_jax.data.transforms.pipelines import test_batch as test_batch
 from rdc_jax.data.transforms.pipelines import test_transform as test_transform
+from rdc_jax.data.transforms.pipelines import test_views as test_views
 from rdc_jax.data.transforms.pipelines import train_batch as train_batch
 from rdc_jax.data.transforms.pipelines import train_transform as train_transform
 from rdc_jax.data.transforms.resample import Box as Box

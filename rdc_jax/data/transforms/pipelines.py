@@ -103,6 +103,24 @@ def test_batch(images: Images, size: int) -> Float[Array, "b {size} {size} 3"]:
     return jax.vmap(lambda image: test_transform(image, size))(images)
 
 
+@partial(jax.jit, static_argnames=("size", "count"))
+def test_views(images: Images, size: int, count: int) -> list[Float[Array, "b _ _ 3"]]:
+    """Views of each image: its ``test_transform``; mirrored; uncropped, both ways.
+
+    Args:
+      images: Of any size.
+      size: Edge of the crop; uncropped images have the edge ``resize_size(size)``.
+      count: The first so many, one batch each.
+    """
+    cropped = test_batch(images, size)
+    views = [cropped, cropped[:, :, ::-1]]
+    if count > len(views):
+        whole = jax.vmap(lambda image: normalize(resize(image, resize_size(size))))
+        uncropped = whole(images)
+        views += [uncropped, uncropped[:, :, ::-1]]
+    return views[:count]
+
+
 @partial(jax.jit, static_argnames="size")
 def train_batch(
     keys: Keys,
