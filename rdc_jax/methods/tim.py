@@ -1,7 +1,6 @@
 """Transductive information maximisation (Boudiaf et al. 2020)."""
 
 import dataclasses
-from typing import Literal, get_args
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -11,7 +10,7 @@ from rdc_jax.methods.base import register
 from rdc_jax.methods.information import descend, information_loss, log_answers
 from rdc_jax.methods.prepared import PreparedMethod, PreparedTask, inner, squared
 
-Solver = Literal["adm", "gradient"]
+_SOLVERS = ("adm", "gradient")
 
 
 @register("tim")
@@ -38,7 +37,7 @@ class TIM(PreparedMethod):
     transductive = True
     assumes_balance = True
 
-    solver: Solver = "adm"
+    solver: str = "adm"
     temperature: float = 15.0
     fit: float = 0.1
     even: float = 1.0
@@ -48,7 +47,7 @@ class TIM(PreparedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.solver not in get_args(Solver):
+        if self.solver not in _SOLVERS:
             raise ValueError(f"solver must be adm or gradient, got {self.solver!r}")
 
     def distances(self, task: PreparedTask) -> Float[Array, "q c"]:
