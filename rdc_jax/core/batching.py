@@ -50,8 +50,8 @@ def over_episodes(
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         arguments = (args, kwargs)
+        episodes = _episodes(arguments)  # first: its error names the axis
         size = chunk_size(one_episode, arguments) if chunk is None else chunk
-        episodes = _episodes(arguments)
         if size >= episodes:
             return jax.vmap(one_episode)(arguments)
         return lax.map(one_episode, arguments, batch_size=_even(size, episodes))

@@ -28,6 +28,7 @@ _DTYPES = (np.float64, np.float32)
 _PATH = (str, os.PathLike)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class RDCClassifier(ClassifierMixin, BaseEstimator):
     """Classify by Ranking Distance Calibration, with a few labelled examples a class.
 
@@ -78,34 +79,19 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
 
     # Any: by scikit-learn's convention the constructor takes everything, and fit tells
     # what is wrong with it.
-    def __init__(
-        self,
-        backbone: Any = None,
-        *,
-        k: Any = None,
-        k2: Any = None,
-        lam: Any = None,
-        dim: Any = None,
-        params: Any = None,
-        transductive: Any = "auto",
-        temperature: Any = None,
-        reject_below: Any = 0.5,
-        batch_size: Any = None,
-        image_size: Any = None,
-        normalize: Any = None,
-    ) -> None:
-        self.backbone = backbone
-        self.k = k
-        self.k2 = k2
-        self.lam = lam
-        self.dim = dim
-        self.params = params
-        self.transductive = transductive
-        self.temperature = temperature
-        self.reject_below = reject_below
-        self.batch_size = batch_size
-        self.image_size = image_size
-        self.normalize = normalize
+    backbone: Any = None
+    _: dataclasses.KW_ONLY
+    k: Any = None
+    k2: Any = None
+    lam: Any = None
+    dim: Any = None
+    params: Any = None
+    transductive: Any = "auto"
+    temperature: Any = None
+    reject_below: Any = 0.5
+    batch_size: Any = None
+    image_size: Any = None
+    normalize: Any = None
 
     def fit(self, X: Any, y: Any = None) -> "RDCClassifier":
         """Take in the labelled examples.

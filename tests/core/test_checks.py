@@ -14,7 +14,9 @@ import rdc_jax
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 SUPPORT, LABELS, QUERY = make_episode(d=16)
-METHODS = pytest.mark.parametrize("method", [rdc_jax.rdc, rdc_jax.npc])
+METHODS = pytest.mark.parametrize(
+    "method", [rdc_jax.rdc, rdc_jax.npc, rdc_jax.get("npc_l2")]
+)
 one_npc = functools.partial(rdc_jax.npc, num_classes=5)
 
 
