@@ -57,7 +57,6 @@ def _verify(arguments: argparse.Namespace) -> None:
         with Progress(len(images), unit="images", every=math.inf) as bar:
             report = verify(
                 images,
-                dataset=handle.dataset,
                 way=arguments.way,
                 shot=arguments.shot,
                 query=arguments.query,

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from rdc_jax.data.tables import FINDINGS, LESIONS
-
 # Which classes of the sorted list a split takes (CrossDomainFewShot's rule).
 _BY_INDEX = {
     "train": slice(0, None, 2),
@@ -30,7 +28,7 @@ class Dataset:
         classes. ``given``: the data set comes split.
       split_classes: Classes a split, where the data set comes split.
       images: Images of the complete data set.
-      per_class: Images a class: one number, or one a class name.
+      per_class: Images a class, where all have as many.
       tolerance: Share by which counts may differ, where releases do.
       containers: Folders inside its folder that may hold the classes; it may itself.
       first: Only the first so many images of a class are used.
@@ -49,7 +47,7 @@ class Dataset:
     partition: Literal["index", "whole", "given"]
     split_classes: Mapping[str, int] | None = None
     images: int | None = None
-    per_class: int | Mapping[str, int] | None = None
+    per_class: int | None = None
     tolerance: float = 0.0
     containers: tuple[str, ...] = ()
     first: int | None = None
@@ -85,35 +83,6 @@ class Dataset:
         """The data set as TFDS has it."""
         return dataclasses.replace(self, images=self.tfds_images or self.images)
 
-    def expected(self, class_name: str) -> int | None:
-        """Images that a class should have, where that is known."""
-        if isinstance(self.per_class, int) or self.per_class is None:
-            return self.per_class
-        folded = {name.casefold(): count for name, count in self.per_class.items()}
-        return folded.get(class_name.casefold())
-
-    def differs(self, class_name: str, images: int) -> bool:
-        """Whether a class should have another number of images, as far as is known."""
-        expected = self.expected(class_name)
-        return (
-            expected is not None and abs(images - expected) > self.tolerance * expected
-        )
-
-
-_EUROSAT = {
-    "AnnualCrop": 3000,
-    "Forest": 3000,
-    "HerbaceousVegetation": 3000,
-    "Highway": 2500,
-    "Industrial": 2500,
-    "Pasture": 2000,
-    "PermanentCrop": 2500,
-    "Residential": 3000,
-    "River": 2500,
-    "SeaLake": 3000,
-}
-_ISIC = dict(zip(LESIONS, (327, 514, 1099, 115, 1113, 6705, 142), strict=True))
-_CHESTX = dict(zip(FINDINGS, (4215, 1093, 3955, 9547, 2139, 2705, 2194), strict=True))
 
 _ALL = (
     Dataset(
@@ -196,7 +165,6 @@ _ALL = (
         classes=10,
         partition="whole",
         images=27_000,
-        per_class=MappingProxyType(_EUROSAT),
         containers=("2750", "EuroSAT_RGB", "EuroSAT/2750"),
         tfds="eurosat/rgb",
     ),
@@ -209,7 +177,6 @@ _ALL = (
         classes=7,
         partition="whole",
         images=10_015,
-        per_class=MappingProxyType(_ISIC),
     ),
     Dataset(
         name="chestx",
@@ -220,7 +187,6 @@ _ALL = (
         classes=7,
         partition="whole",
         images=25_848,
-        per_class=MappingProxyType(_CHESTX),
         tolerance=0.01,
     ),
 )

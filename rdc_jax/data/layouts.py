@@ -5,7 +5,6 @@ import pathlib
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rdc_jax.data.datasets import Dataset
 from rdc_jax.data.filelist import open_filelist
 from rdc_jax.data.folder import class_folders, open_folder, split_folders
 from rdc_jax.data.image_set import ImageSet
@@ -20,13 +19,11 @@ class DatasetHandle(NamedTuple):
       name: The data set's name.
       parts: Disjoint parts that together hold every image: splits, or ``all``.
       open: Opens one split.
-      dataset: What is known of it, when it was asked for by a known name.
     """
 
     name: str
     parts: tuple[str, ...]
     open: Callable[[str], ImageSet]
-    dataset: Dataset | None = None
 
 
 def find_folder(root: pathlib.Path, name: str) -> DatasetHandle:

@@ -30,7 +30,7 @@ def find_known(dataset: Dataset, root: pathlib.Path) -> DatasetHandle:
     splits = split_folders(root) if dataset.partition == "index" else {}
     sizes = [(len(class_folders(f)), dataset.size(s)) for s, f in splits.items()]
     if sizes and all(count == expected for count, expected in sizes):
-        return find_folder(root, dataset.name)._replace(dataset=dataset)
+        return find_folder(root, dataset.name)
     if dataset.partition != "given":
         root = _container(dataset, root)
     plain = find_folder(root, dataset.name)
@@ -43,7 +43,7 @@ def find_known(dataset: Dataset, root: pathlib.Path) -> DatasetHandle:
             raise UserError(f"{where} is not split; expected {dataset.layout}")
         return take_split(dataset, plain.open(split), split)
 
-    return plain._replace(open=open_split, dataset=dataset)
+    return plain._replace(open=open_split)
 
 
 def find_known_in_tfds(
@@ -65,7 +65,7 @@ def find_known_in_tfds(
         )
         return take_split(dataset.in_tfds(), everything, split)
 
-    return DatasetHandle(dataset.name, ("all",), open_split, dataset)
+    return DatasetHandle(dataset.name, ("all",), open_split)
 
 
 def take_split(dataset: Dataset, images: ImageSet, split: str) -> ImageSet:
@@ -140,7 +140,7 @@ def _differences(dataset: Dataset, images: ImageSet) -> tuple[Note, ...]:
         text = f"{count} classes, expected {expected}: partial download or other data?"
         return (Note("count", text),)
     total = dataset.images
-    if total is None and isinstance(dataset.per_class, int):
+    if total is None and dataset.per_class:
         total = dataset.per_class * count
     if total is not None and abs(len(images) - total) > dataset.tolerance * total:
         text = (

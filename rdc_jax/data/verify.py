@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from rdc_jax.data.datasets import Dataset
 from rdc_jax.data.decode import UnreadableImage
 from rdc_jax.data.image_set import ImageSet, Note
 from rdc_jax.data.parallel import threaded_map
@@ -27,16 +26,17 @@ class ClassRow:
       images: All its images.
       readable: Those that can be decoded.
       duplicates: Those whose pixels came before, in any class.
-      expected: Images in the complete data set, where that is known.
-      miscounted: Whether ``images`` differs from it.
     """
 
     name: str
     images: int
     readable: int = 0
     duplicates: int = 0
-    expected: int | None = None
-    miscounted: bool = False
+
+    @property
+    def unreadable(self) -> int:
+        """Those that cannot be decoded."""
+        return self.images - self.readable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +80,6 @@ class Report:
 def verify(
     images: ImageSet,
     *,
-    dataset: Dataset | None = None,
     way: int = 5,
     shot: int = 5,
     query: int = 15,
@@ -93,13 +92,13 @@ def verify(
 
     Args:
       images: What to check.
-      dataset: The known data set that this should be.
       way: Classes in a task.
       shot: Support images a class.
       query: Query images a class.
       tick: Called after each image, to show progress.
     """
-    rows = _rows(images, dataset)
+    counts = np.bincount(images.labels, minlength=len(images.class_names)).tolist()
+    rows = [ClassRow(*row) for row in zip(images.class_names, counts, strict=True)]
     findings = [note for note in images.notes if note.problem]
     first: dict[bytes, int] = {}
     sizes = set()
@@ -121,11 +120,6 @@ def verify(
             text = f"{images.locate(i)}: same pixels as {images.locate(twin)}{other}"
             findings.append(Note("duplicate", text))
     findings += _small(rows, way, shot + query)
-    off = [row.name for row in rows if row.miscounted]
-    # One line for all classes, unless the total was reported already.
-    if off and not any(finding.kind == "count" for finding in findings):
-        text = f"{len(off)} of {len(rows)} classes have another number of images than "
-        findings.append(Note("count", f"{text}expected, first {off[0]}"))
     return Report(
         name=images.name,
         split=images.split,
@@ -146,15 +140,19 @@ def render(report: Report, *, everything: bool = False) -> str:
     """
     part = f"{report.name}, {report.split}"
     size = " to ".join(f"{h}x{w}" for h, w in (report.smallest, report.largest))
-    classes = f"{len(report.classes)} classes"
-    lines = [f"{part}: {classes}, {report.images:,} images of {size} px"]
-    cells = [_cells(row) for row in report.classes]
-    if len(cells) > _ROWS and not everything:
-        cells = [row for row in cells if row[-1]][:_ROWS]
-    if cells:
-        heading = ["class", "images", "expected", "unreadable", "duplicates", ""]
-        lines += ["", table([heading, *cells], right=frozenset({1, 2, 3, 4}))]
-    if hidden := len(report.classes) - len(cells):
+    rows = report.classes
+    lines = [f"{part}: {len(rows)} classes, {report.images:,} images of {size} px"]
+    if len(rows) > _ROWS and not everything:
+        faulty = (row for row in rows if row.unreadable or row.duplicates)
+        rows = tuple(faulty)[:_ROWS]
+    if rows:
+        cells = [
+            [row.name, str(row.images), str(row.unreadable), str(row.duplicates)]
+            for row in rows
+        ]
+        heading = ["class", "images", "unreadable", "duplicates"]
+        lines += ["", table([heading, *cells], right=frozenset({1, 2, 3}))]
+    if hidden := len(report.classes) - len(rows):
         lines.append(f"({hidden} more classes; --all shows them)")
     lines += ["", *(f"note: {note.kind}: {note.text}" for note in report.remarks)]
     shown: collections.Counter[str] = collections.Counter()
@@ -167,16 +165,6 @@ def render(report: Report, *, everything: bool = False) -> str:
             lines.append(f"{kind}: {times - _LINES} more (--all shows them)")
     counts = ", ".join(f"{times} {kind}" for kind, times in shown.items())
     return "\n".join([*lines, f"{part}: {counts or 'no findings'}"])
-
-
-def _rows(images: ImageSet, dataset: Dataset | None) -> list[ClassRow]:
-    counts = np.bincount(images.labels, minlength=len(images.class_names)).tolist()
-    rows = list(map(ClassRow, images.class_names, counts))
-    if dataset:
-        for row in rows:
-            row.expected = dataset.expected(row.name)
-            row.miscounted = dataset.differs(row.name, row.images)
-    return rows
 
 
 def _look(images: ImageSet, i: int) -> tuple[tuple[int, int], bytes, str]:
@@ -199,15 +187,3 @@ def _small(rows: list[ClassRow], way: int, needed: int) -> Iterator[Note]:
     if large < way:
         text = f"{large} classes are large enough, an episode needs {way}"
         yield Note("small class", text)
-
-
-def _cells(row: ClassRow) -> list[str]:
-    """A row of the table; the last cell says what is wrong with the class."""
-    numbers = (row.images, row.expected, row.images - row.readable, row.duplicates)
-    marks = {
-        "count": row.miscounted,
-        "unreadable": row.readable < row.images,
-        "duplicates": row.duplicates > 0,
-    }
-    cells = ["-" if number is None else f"{number:,}" for number in numbers]
-    return [row.name, *cells, ", ".join(mark for mark, holds in marks.items() if holds)]
