@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
+import tiny
 from evaluation import worlds
-from training import tiny
 
 from rdc_jax.methods import base
 from rdc_jax.models import BACKBONES, model, weights

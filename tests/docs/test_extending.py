@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from training import tiny
+import tiny
 
 from configs import pretrain as pretrain_config
 from rdc_jax import methods, models

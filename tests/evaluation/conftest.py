@@ -1,8 +1,8 @@
 import shutil
 
 import pytest
+import tiny
 from evaluation import worlds
-from training import tiny
 
 from configs import eval as eval_config
 from rdc_jax.evaluation.run import evaluate

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tiny
 from evaluation.worlds import PARAMS, make_sampler
 from jax import export
-from training import tiny
 
 from rdc_jax import methods, models
 from rdc_jax.data.episodes import EpisodeSpec

@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import tiny
 from PIL import Image
-from training import tiny
 
 import rdc_jax
 from rdc_jax import methods

@@ -1,8 +1,8 @@
 import dataclasses
 
 import pytest
+import tiny
 from evaluation import worlds
-from training import tiny
 
 from rdc_jax.models import BACKBONES
 

@@ -2,10 +2,10 @@ import resource
 
 import jaxtyping
 import pytest
+import tiny
 from evaluation import worlds
 from torture import effort
 from torture.programs import ROOT, TESTS, Program
-from training import tiny
 
 from configs import eval as eval_config
 from rdc_jax.models import BACKBONES
@@ -67,7 +67,7 @@ def programs(photos, checkpoint, compiled_dir, tmp_path_factory):
         "config.validation.episodes": 8,
     }
     eval_script, train_script = (
-        TESTS / part / "program.py" for part in ("evaluation", "training")
+        TESTS / part / "program.py" for part in ("evaluation", "pretrain")
     )
     return {
         "rdc": Program(eval_script, evaluation, compiled_dir),

@@ -1,7 +1,7 @@
 """Things that go wrong around a run: one clear line, and nothing lost.
 
 A second run in the same place, a folder that cannot be written, a file in the way and
-a lock are in tests/training/test_program, tests/training/test_workdir,
+a lock are in tests/pretrain/test_program, tests/runtime/test_workdir,
 tests/evaluation/test_program and tests/data/test_store.
 """
 

@@ -1,6 +1,6 @@
 """Stopped at any moment by any signal, and started again, a run ends as if it was not.
 
-The moments of kill that matter most are hit on purpose by tests/training/test_program
+The moments of kill that matter most are hit on purpose by tests/pretrain/test_program
 and tests/evaluation/test_program; here they are random.
 """
 

@@ -7,8 +7,8 @@ import os
 import shutil
 
 import pytest
+import tiny
 from torture.programs import UNPRIVILEGED, evaluation_content, pretraining_content
-from training import tiny
 
 from configs import pretrain as pretrain_config
 from rdc_jax.evaluation.run import evaluate

@@ -3,7 +3,7 @@ import numpy as np
 import optax
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from training.tiny import SIZE, TinyNet
+from tiny import SIZE, TinyNet
 
 from rdc_jax.models import BACKBONES
 from rdc_jax.models.model import Spec
@@ -88,6 +88,12 @@ def test_the_average_follows_the_weights():
         *(expected, after.average),
     )
     assert after.eval_variables is after.average
+
+
+def test_checkpoints_keep_the_names_that_older_ones_have():
+    _, rest = split(_steps(0, average=True)[0])
+    assert rest.keys() == {"step", "opt_state", "window", "variables"}
+    assert rest["window"].keys() == {"steps", "loss", "accuracy", "grad_norm"}
 
 
 @pytest.mark.parametrize("average", [False, True])

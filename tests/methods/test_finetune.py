@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from training import tiny
+import tiny
 
 import rdc_jax
 from rdc_jax.core.calibration import original_distances
@@ -70,7 +70,7 @@ def same(one, other):
 @pytest.mark.parametrize("batch_norm", ["batch", "running", "updated"])
 def test_first_steps_equal_a_torch_reference(variables, task, batch_norm):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
-    from training import torch_finetune
+    from methods import torch_finetune
 
     finetuner = make(batch_norm=batch_norm)
     ours = train(finetuner, variables, task)

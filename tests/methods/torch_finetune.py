@@ -7,7 +7,7 @@ from torch import nn
 
 
 class TinyNet(nn.Module):
-    """``training.tiny.TinyNet`` with the weights of its Flax twin."""
+    """``tiny.TinyNet`` with the weights of its Flax twin."""
 
     def __init__(self, variables) -> None:
         super().__init__()

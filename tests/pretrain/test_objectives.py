@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from training.tiny import SIZE, TinyNet
+from tiny import SIZE, TinyNet
 
 from rdc_jax.models import BACKBONES
 from rdc_jax.models.model import Spec

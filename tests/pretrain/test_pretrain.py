@@ -30,6 +30,22 @@ def _differ(a, b):
     return any(np.any(x != y) for x, y in leaves)
 
 
+@pytest.fixture(scope="module")
+def repeated(run_once):
+    """The same run once more, under a clock that goes backwards."""
+    past = itertools.count(time.time(), -3600.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time", lambda: next(past))
+        patch.setattr(time, "time_ns", lambda: int(next(past) * 1e9))
+        return run_once()
+
+
+@pytest.fixture(scope="module")
+def half(run_once):
+    """A run in bfloat16 and without validation."""
+    return run_once(**{"dtype": "bfloat16", "validation.episodes": 0})
+
+
 def test_a_run_leaves_weights_that_describe_themselves(config, trained):
     variables, metadata = load_variables(trained / "latest")
     assert set(variables) == {"params", "batch_stats"}
@@ -41,6 +57,11 @@ def test_a_run_leaves_weights_that_describe_themselves(config, trained):
     assert metadata["image_size"] == 16
     assert metadata["step"] == 6
     assert metadata["config"] == config.to_dict()
+    assert metadata["validated_by"] == "npc_l2"
+    assert (metadata["head"], metadata["head_options"]) == (
+        "linear",
+        {"num_classes": 4},
+    )
 
 
 def test_a_run_logs_each_line_once(trained):
@@ -60,13 +81,17 @@ def test_training_lowers_the_loss(config, tmp_path):
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_the_seed_decides_the_weights(config, trained, tmp_path):
-    first, _ = load_variables(trained / "latest")
-    again, _ = _run(config, tmp_path / "b")
-    config.seed = 1
-    other, _ = _run(config, tmp_path / "c")
-    _equal(first, again)
-    assert _differ(first, other)
+def test_the_seed_decides_the_weights(trained, repeated, run_once):
+    weights, _ = load_variables(trained / "latest")
+    again, _ = load_variables(repeated / "latest")
+    other, _ = load_variables(run_once(seed=1) / "latest")
+    _equal(weights, again)
+    assert _differ(weights, other)
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(trained, repeated):
+    _equal(*(load_variables(path / "latest")[0] for path in (trained, repeated)))
+    assert _untimed(read_metrics(repeated)) == _untimed(read_metrics(trained))
 
 
 def test_a_finished_run_does_nothing(config, finished, caplog):
@@ -81,8 +106,7 @@ def test_a_finished_run_does_nothing(config, finished, caplog):
 
 def test_a_changed_config_is_refused_by_name(config, finished):
     config.optimiser.learning_rate = 0.5
-    message = r"optimiser.learning_rate=0.001, this one has 0.5.*--workdir"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"optimiser.learning_rate=0.001.* 0.5"):
         pretrain(config.to_dict(), finished)
 
 
@@ -119,6 +143,13 @@ def test_the_data_may_move(config, finished, images_dir):
     pretrain(config.to_dict(), finished)
 
 
+def test_a_run_from_before_there_were_plugins_goes_on(config, finished):
+    record = json.loads((finished / "run.json").read_text())
+    del record["config"]["plugins"]
+    (finished / "run.json").write_text(json.dumps(record))
+    pretrain(config.to_dict(), finished)
+
+
 def test_averaged_weights_are_published_and_resumed(config, trained, tmp_path):
     plain, _ = load_variables(trained / "latest")
     config.ema = 0.9
@@ -140,10 +171,8 @@ def test_a_damaged_checkpoint_costs_only_its_own_steps(config, finished, caplog)
     assert _untimed(read_metrics(finished)) == _untimed(lines)
 
 
-def test_bfloat16_keeps_float32_weights(config, trained, tmp_path):
-    full, _ = load_variables(trained / "latest")
-    config.dtype = "bfloat16"
-    half, _ = _run(config, tmp_path / "half")
+def test_bfloat16_keeps_float32_weights(trained, half):
+    full, half = (load_variables(path / "latest")[0] for path in (trained, half))
     assert {x.dtype for x in jax.tree.leaves(half)} == {np.dtype("float32")}
     assert _differ(full, half)
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=0.1), full, half)
@@ -154,7 +183,7 @@ def test_protonet_trains_a_backbone_without_a_head(config, tmp_path):
     config.episode.update(way=4, shot=1, query=3)
     variables, metadata = _run(config, tmp_path / "run")
     assert set(variables["params"]) == {"backbone"}
-    assert metadata["method"] == "protonet"
+    assert metadata["method"] == metadata["validated_by"] == "protonet"
     assert metadata["step"] == 6
 
 
@@ -163,10 +192,10 @@ def test_protonet_trains_a_backbone_without_a_head(config, tmp_path):
     [
         pytest.param(
             2,
-            r"12 images cannot be split over 8 devices: make way x \(shot \+ query\)",
+            r"12 images .* 8 devices.* way x \(shot \+ query\)",
             marks=pytest.mark.devices8,
         ),
-        (15, r"a step takes 64 images, tiny has 48: lower way x \(shot \+ query\)"),
+        (15, r"64 images.* 48.* way x \(shot \+ query\)"),
     ],
 )
 def test_tasks_of_an_impossible_size_name_their_fields(
@@ -178,12 +207,9 @@ def test_tasks_of_an_impossible_size_name_their_fields(
         pretrain(config.to_dict(), tmp_path / "run")
 
 
-def test_crops_grow_by_phases(config, tmp_path):
-    config.phases = "8:0.5"
-    grown, _ = _run(config, tmp_path / "grown")
-    config.phases = ""
-    full, _ = _run(config, tmp_path / "full")
-    assert _differ(grown, full)
+def test_crops_grow_by_phases(trained, run_once):
+    grown, full = run_once(phases="8:0.5"), trained
+    assert _differ(*(load_variables(path / "latest")[0] for path in (grown, full)))
 
 
 def test_a_run_may_start_from_another_backbone(config, trained, tmp_path):
@@ -197,46 +223,42 @@ def test_a_run_may_start_from_another_backbone(config, trained, tmp_path):
 def test_the_backbone_of_another_architecture_is_refused(config, trained, tmp_path):
     config.init_from = str(trained)
     config.arch = "resnet18"
-    with pytest.raises(
-        UserError, match=r"is a resnet10, the run's backbone is a resnet18"
-    ):
+    with pytest.raises(UserError, match=r"resnet10.* resnet18"):
         pretrain(config.to_dict(), tmp_path / "second")
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(config, tmp_path):
     config.log_every = 1
     config.optimiser.update(name="sgd", learning_rate=1e30, momentum=0.0)
-    with pytest.raises(
-        UserError, match=r"not finite at step \d .*learning rate 1e\+30"
-    ):
+    with pytest.raises(UserError, match=r"not finite at step \d .*1e\+30"):
         pretrain(config.to_dict(), tmp_path / "run")
     assert not any(p.name.isdigit() for p in (tmp_path / "run/checkpoints").iterdir())
 
 
-def test_without_validation_the_last_step_is_the_best(config, tmp_path):
-    config.validation.episodes = 0
-    _run(config, tmp_path / "run")
-    assert load_variables(tmp_path / "run/best")[1]["step"] == 6
+def test_without_validation_the_last_step_is_the_best(half):
+    assert load_variables(half / "best")[1]["step"] == 6
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "message"),
+    ("field", "value", "named"),
     [
         ("source", "nothing_here", "nothing_here"),
-        ("batch_size", 13, "cannot be split over 2 devices"),
-        ("batch_size", 64, "a step takes 64 images"),
-        ("arch", "resnet99", "unknown backbone 'resnet99'"),
-        ("method", "magic", "config.method is 'magic'"),
-        ("phases", "8:2", "config.phases is '8:2'"),
-        ("ema", 1.5, "config.ema is 1.5"),
-        ("init_from", "/nowhere", "there is no /nowhere"),
-        ("validation.way", 9, "fewer than way=9"),
-        ("validation.shots", "1;5", "config.validation.shots is '1;5'"),
+        ("batch_size", 13, "13 images .* 2 devices.* --config.batch_size"),
+        ("batch_size", 64, "64 images.* --config.batch_size"),
+        ("arch", "resnet99", "backbone 'resnet99'"),
+        ("method", "magic", "config.method .*magic"),
+        ("method", "protonet(size=3)", "config.method .*size"),
+        ("plugins", "/nowhere.py", "/nowhere.py"),
+        ("phases", "8:2", "config.phases .*8:2"),
+        ("ema", 1.5, "config.ema .*1.5"),
+        ("init_from", "/nowhere", "/nowhere"),
+        ("validation.way", 9, "way=9"),
+        ("validation.shots", "1;5", "config.validation.shots .*1;5"),
     ],
 )
-def test_mistakes_are_told_in_one_line(config, tmp_path, field, value, message):
+def test_mistakes_are_told_in_one_line(config, tmp_path, field, value, named):
     config.update_from_flattened_dict({field: value})
-    with pytest.raises(UserError, match=message) as caught:
+    with pytest.raises(UserError, match=named) as caught:
         pretrain(config.to_dict(), tmp_path / "run")
     assert "\n" not in str(caught.value)
 
@@ -249,16 +271,3 @@ def _damage_last(workdir):
 
 def _untimed(lines):
     return [{k: v for k, v in line.items() if "second" not in k} for line in lines]
-
-
-def test_a_clock_that_goes_backwards_changes_nothing(
-    config, trained, tmp_path, monkeypatch
-):
-    expected, _ = load_variables(trained / "latest")
-    past = itertools.count(time.time(), -3600.0)
-    monkeypatch.setattr(time, "time", lambda: next(past))
-    monkeypatch.setattr(time, "time_ns", lambda: int(next(past) * 1e9))
-    got, _ = _run(config, tmp_path / "back")
-    _equal(got, expected)
-    lines, usual = (read_metrics(path) for path in (tmp_path / "back", trained))
-    assert [line["step"] for line in lines] == [line["step"] for line in usual]

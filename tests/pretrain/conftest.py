@@ -1,23 +1,11 @@
-import importlib.util
-import pathlib
 import shutil
 
 import pytest
-from training import tiny
+import tiny
 
+from configs.pretrain import get_config
 from rdc_jax.models import BACKBONES
 from rdc_jax.pretrain.run import pretrain
-
-
-def _get_config():
-    path = pathlib.Path(__file__).resolve().parents[2] / "configs/pretrain.py"
-    spec = importlib.util.spec_from_file_location("pretrain_config", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config
-
-
-get_config = _get_config()
 
 
 @pytest.fixture(scope="session")
@@ -57,13 +45,25 @@ def config(make_config, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def trained(make_config, tmp_path_factory):
+def run_once(make_config, tmp_path_factory):
+    """Train with some settings; gives a work directory, to be read only."""
+
+    def run_once(**settings):
+        config = make_config()
+        config.update_from_flattened_dict(settings)
+        workdir = tmp_path_factory.mktemp("trained") / "run"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
+            pretrain(config.to_dict(), workdir)
+        return workdir
+
+    return run_once
+
+
+@pytest.fixture(scope="session")
+def trained(run_once):
     """The work directory of a finished run, to be read only."""
-    workdir = tmp_path_factory.mktemp("trained") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
-        pretrain(make_config().to_dict(), workdir)
-    return workdir
+    return run_once()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
     import compiling
-    from training import tiny
+    import tiny
 
     from rdc_jax.models import BACKBONES
 
