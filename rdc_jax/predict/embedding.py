@@ -3,7 +3,6 @@
 import itertools
 import logging
 import os
-import pathlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import printable
 from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.models.model import Model, load_backbone
-from rdc_jax.models.weights import packaged
 from rdc_jax.predict.pictures import AnyPicture, read_pictures
 from rdc_jax.predict.task import Support
 from rdc_jax.runtime.compiled import say_if_slow
@@ -53,9 +51,8 @@ class Embedder:
     """A network with what has to happen to pictures before it.
 
     Args:
-      backbone: A checkpoint as ``load_backbone`` takes it, ``"packaged"`` for the
-        weights that come with the package, or a function from images to features. The
-        function sees one batch shape only.
+      backbone: A checkpoint as ``load_backbone`` takes it, or a function from images
+        to features, which sees one batch shape only.
       image_size: Edge of the network's images in pixels; ``None``: what the checkpoint
         notes, else 224.
       normalize: From pixels ``[b, image_size, image_size, 3]`` in 0 … 255 to what the
@@ -76,7 +73,7 @@ class Embedder:
         thumbnails: bool = False,
         advance: Callable[[int], object] = lambda _: None,
     ) -> None:
-        self.network = backbone if callable(backbone) else _load(backbone)
+        self.network = backbone if callable(backbone) else load_backbone(backbone)
         if image_size is None and isinstance(self.network, Model):
             image_size = self.network.metadata.get("image_size")
         if image_size is None:
@@ -183,14 +180,3 @@ def embed_support(embedder: Embedder, source: ImageSet) -> Support:
         raise UserError("fewer than two classes have readable pictures: add some")
     features, names, thumbnails, *_ = pictures
     return Support(features, labels_s.astype(np.int32), class_names, names, thumbnails)
-
-
-def _load(path: str | os.PathLike[str]) -> Model:
-    if path == "packaged":
-        return load_backbone(packaged())
-    if not pathlib.Path(path).exists():
-        raise UserError(
-            f"there is no {path}: give a work directory of run_pretrain.py, a .tar or "
-            ".safetensors file, or 'packaged' for the weights that come with rdc_jax"
-        )
-    return load_backbone(path)
