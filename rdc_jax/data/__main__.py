@@ -13,6 +13,7 @@ from rdc_jax.data.names import canonical_split
 from rdc_jax.data.open import find_source
 from rdc_jax.data.verify import render, verify
 from rdc_jax.runtime import errors
+from rdc_jax.runtime.arguments import Parser
 from rdc_jax.runtime.plugins import load_plugin
 from rdc_jax.runtime.progress import Progress
 
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
     # The other programs have --list; it is understood here too.
     words = ["list" if word == "--list" else word for word in words]
-    arguments = _parser().parse_args(words)
+    arguments = _parser().parse(words)
     for path in filter(None, arguments.plugins.split(",")):
         load_plugin(path)
     if arguments.command == "list":
@@ -73,12 +74,11 @@ def _verify(arguments: argparse.Namespace) -> None:
     sys.exit(1 if findings else 0)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="python -m rdc_jax.data",
         description="List data sets, and check that one is whole before a long run.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     check = commands.add_parser(
@@ -86,7 +86,6 @@ def _parser() -> argparse.ArgumentParser:
         help="check a data set",
         description=_VERIFY,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     check.add_argument(
         "source",

@@ -8,7 +8,6 @@ does not notice a flipped bit. With OUT.tar the command writes a checkpoint for 
 field's torch code instead.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -23,6 +22,7 @@ from safetensors.numpy import save
 
 from rdc_jax.models import torch_format
 from rdc_jax.runtime import checksums
+from rdc_jax.runtime.arguments import Parser
 from rdc_jax.runtime.errors import UserError, guard
 from rdc_jax.runtime.files import replacing
 
@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Convert a checkpoint on the command line."""
     from rdc_jax.models.model import read_checkpoint  # it knows this module
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m rdc_jax.models.weights",
         description="Write the network of a checkpoint as one file.",
     )
@@ -139,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--image_size", type=int, help="pixels it was trained at, if it does not say"
     )
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse(argv)
     out = pathlib.Path(arguments.out)
     if out.suffix not in (SUFFIX, torch_format.SUFFIX):
         raise UserError(

@@ -1,12 +1,11 @@
 """The flags of ``python -m rdc_jax.predict``."""
 
 import argparse
-import difflib
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from rdc_jax.predict.formats import FORMATS
+from rdc_jax.runtime.arguments import Parser
 
 _ABOUT = """\
 Name the class of each picture of a folder, from a few labelled examples of each
@@ -51,38 +50,20 @@ class _List(argparse.Action):
         parser.exit()
 
 
-class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, like every other error."""
-
-    def error(self, message: str) -> NoReturn:
-        print(f"error: {message}; see --help", file=sys.stderr)
-        sys.exit(2)
-
-
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the command line; a mistake prints one line and exits with 2."""
     flags = parser()
-    arguments, unknown = flags.parse_known_args(argv)
-    # Told before missing ones: a flag is often missing because it is misspelt.
-    for word in unknown[:1]:
-        known = [name for action in flags._actions for name in action.option_strings]
-        close = difflib.get_close_matches(word.partition("=")[0], known, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        flags.error(f"unrecognized arguments: {word}{hint}")
+    arguments = flags.parse(argv)
+    # Not by argparse: it would tell of a missing flag before a misspelt one.
     for name in ("support", "query"):
         if getattr(arguments, name) is None:
             flags.error(f"--{name} is missing: give a folder")
     return arguments
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Make the parser of the command line."""
-    made = _Parser(
-        prog="python -m rdc_jax.predict",
-        description=_ABOUT,
-        epilog=_MORE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = Parser(prog="python -m rdc_jax.predict", description=_ABOUT, epilog=_MORE)
     add = made.add_argument
     add("--support", metavar="DIR", help="labelled: DIR/<class>/<picture>")
     add("--query", metavar="DIR", help="pictures to classify, or one picture")

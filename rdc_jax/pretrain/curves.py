@@ -1,10 +1,10 @@
 """Curves of a run: ``python -m rdc_jax.pretrain.curves WORKDIR --out curves.png``."""
 
-import argparse
 import pathlib
 from typing import Any
 
 from rdc_jax.pretrain.logs import read_metrics
+from rdc_jax.runtime.arguments import Parser
 from rdc_jax.runtime.errors import UserError, guard
 
 Line = dict[str, Any]
@@ -51,13 +51,13 @@ def _curve(axes: Any, lines: list[Line], name: str, title: str, **style: Any) ->
 
 def main() -> None:
     """Read the command line and plot."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m rdc_jax.pretrain.curves",
         description="Draw loss and accuracies of a pre-training run.",
     )
     parser.add_argument("workdir", help="work directory of a run")
     parser.add_argument("--out", default="curves.png", help="image file to write")
-    args = parser.parse_args()
+    args = parser.parse()
     plot(read_metrics(args.workdir), args.out)
     print(args.out)
 

@@ -1,9 +1,9 @@
 """``python -m rdc_jax.reporting WORKDIR`` and ``… compare WORKDIR WORKDIR``."""
 
-import argparse
 import sys
 
 from rdc_jax.reporting import compare, report
+from rdc_jax.runtime.arguments import Parser
 from rdc_jax.runtime.errors import guard
 
 
@@ -11,7 +11,7 @@ def main() -> None:
     """Read the command line; write the page of a run, or compare two."""
     if sys.argv[1:2] == ["compare"]:
         return compare.main(sys.argv[2:])
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m rdc_jax.reporting",
         description="Write the results of a run as one HTML page that needs no "
         "network.",
@@ -24,7 +24,7 @@ def main() -> None:
         metavar="FILE",
         help="the page (default: report.html in the work directory)",
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse()
     print(report.write(arguments.workdir, arguments.out))
 
 

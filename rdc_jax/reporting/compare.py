@@ -1,6 +1,5 @@
 """Two runs on the same tasks: what the methods that they share gain from A to B."""
 
-import argparse
 import collections
 import csv
 import json
@@ -15,6 +14,7 @@ from rdc_jax.core import statistics
 from rdc_jax.core.statistics import plus_minus
 from rdc_jax.reporting.runs import Run, read, verdict
 from rdc_jax.runtime import checksums
+from rdc_jax.runtime.arguments import Parser
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.text import table
 
@@ -30,7 +30,7 @@ Accuracies = dict[tuple[str, int, str], Float[np.ndarray, " e"]]
 
 def main(arguments: Sequence[str]) -> None:
     """Read the command line and print the comparison."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m rdc_jax.reporting compare",
         description="Compare two finished runs task by task, for each method, data "
         "set and shot that both have.",
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print JSON instead of a table"
     )
-    flags = parser.parse_args(arguments)
+    flags = parser.parse(arguments)
     found = compare(flags.a, flags.b)
     print(json.dumps(found, indent=1) if flags.json else text(found))
 

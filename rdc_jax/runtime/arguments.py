@@ -1,0 +1,43 @@
+"""Command lines without a config file: mistakes are told in one line."""
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """``argparse`` as the programs use it.
+
+    A mistake is one line on stderr and exit code 2, and a misspelt flag gets the name
+    that was probably meant. Texts of several lines keep them.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        texts = f"{options.get('description')}{options.get('epilog')}"
+        if "\n" in texts:
+            options["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the mistake and exit with 2."""
+        print(f"error: {message}; see --help", file=sys.stderr)
+        sys.exit(2)
+
+    def parse(self, argv: Sequence[str] | None = None) -> argparse.Namespace:
+        """Parse the command line, ``sys.argv`` by default."""
+        arguments, unknown = self.parse_known_args(argv)
+        for word in unknown[:1]:
+            close = difflib.get_close_matches(word.partition("=")[0], self._flags(), 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            self.error(f"unrecognized arguments: {word}{hint}")
+        return arguments
+
+    def _flags(self) -> Iterator[str]:
+        """All flags, those of commands included."""
+        for action in self._actions:
+            yield from action.option_strings
+            if isinstance(action, argparse._SubParsersAction):
+                for command in action.choices.values():
+                    yield from command._flags()
