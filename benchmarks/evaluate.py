@@ -15,52 +15,86 @@ import pathlib
 import sys
 import tempfile
 import time
+import types
 
 import jax
 import numpy as np
 
-from rdc_jax import RDCParams, methods, models
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))  # For configs.
+from configs.eval import variation
+from rdc_jax import models
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.evaluation.datasets import DataSet
 from rdc_jax.evaluation.engine import Engine
-from rdc_jax.evaluation.feature_pass import FeaturePass
-from rdc_jax.evaluation.finetune_pass import FinetunePass, Steps
-from rdc_jax.evaluation.judge import Judge
 from rdc_jax.evaluation.ledger import Ledger, Stage
-from rdc_jax.evaluation.options import Entry
-from rdc_jax.methods.finetune_options import FinetuneOptions
-from rdc_jax.models.functional import apply_fn
+from rdc_jax.evaluation.options import Options
+from rdc_jax.evaluation.scoring import AdaptationScorer, FeatureScorer
+from rdc_jax.models import weights
 from rdc_jax.runtime.threads import one_lapack_thread
 
 SPEC = EpisodeSpec(way=5, shot=1, query=15)
 SIZE = 84
 
 
+class InMemory(DataSet):
+    """Features or images that are there already."""
+
+    def __init__(self, options: Options, rows: np.ndarray, labels: np.ndarray) -> None:
+        self._options, self._rows, self.name = options, rows, "benchmark"
+        sampler = EpisodeSampler(labels, SPEC, seed=0, dataset=self.name)
+        self.samplers = {SPEC.shot: sampler}
+
+    @property
+    def pixels(self):
+        """Images in the place of a cache of them."""
+        return types.SimpleNamespace(images=self._rows)
+
+    def features(self, model, inputs):
+        """As they are, whatever the model."""
+        return self._rows
+
+
+def make_options(methods: str, **fields) -> Options:
+    """The paper's protocol at 84 pixels, 1-shot."""
+    fields = {"checkpoint": "x", "image_size": SIZE, "shots": "1", **fields}
+    return Options.from_config(
+        variation("paper", {"methods": methods, **fields}).to_dict()
+    )
+
+
 def rdc(episodes: int) -> None:
-    """Episodes a second from features to the ledger, compilation apart."""
+    """Tasks a second from features to the ledger, compilation apart."""
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(20), 60).astype(np.int32)
     centre = rng.standard_normal((20, 512), np.float32)
     noise = rng.standard_normal((len(labels), 512), np.float32)
     features = np.maximum(centre[labels] + 1.5 * noise - 0.5, 0)
-    names = ("npc", "npc_l2", "rdc_one_space", "rdc")
-    judge = Judge(
-        tuple(Entry(name, methods.get_method(name)) for name in names),
-        SPEC.way,
-        RDCParams(),
-        SPEC.support_size,
+    options = make_options("npc,npc_l2,rdc_one_space,rdc")
+    scorer = FeatureScorer(
+        name="features",
+        entries=options.methods,
+        model=models.load_backbone(weights.packaged()),
+        options=options,
     )
-    sampler = EpisodeSampler(labels, SPEC, seed=0, dataset="benchmark")
-    engine, work = Engine(), FeaturePass(judge, features, sampler)
+    engine = Engine()
+    count = scorer.counter(engine, InMemory(options, features, labels), SPEC.shot)
+    chunks = engine.run(
+        count,
+        range(episodes),
+        max_batch=scorer.max_batch(SPEC.shot, episodes),
+        prefetch=scorer.prefetch,
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ledger.jsonl"
-        with Ledger(path, {"columns": judge.columns}) as ledger:
+        with Ledger(path, {"config": {}}) as ledger:
             start = time.perf_counter()
-            for block in engine.run(work, range(episodes)):
-                ledger.append(Stage("benchmark", 1, "features"), block.counts)
-            seconds = time.perf_counter() - start - engine.programs.seconds
+            for counts in chunks:
+                ledger.append(Stage("benchmark", 1, "features"), counts)
+            seconds = time.perf_counter() - start - engine.compiling
+    names = ", ".join(entry.name for entry in scorer.entries)
     print(
-        f"{', '.join(names)} and diagnostics: {episodes} episodes at "
-        f"{episodes / seconds:.0f}/s; compiled in {engine.programs.seconds:.1f} s"
+        f"{names} and diagnostics: {episodes} tasks at "
+        f"{episodes / seconds:.0f}/s; compiled in {engine.compiling:.1f} s"
     )
 
 
@@ -71,7 +105,7 @@ def finetune(tasks: int, steps: int, batch_norm: str) -> None:
     images = rng.integers(0, 256, (200, side, side, 3), np.uint8)
     labels = np.repeat(np.arange(10), 20).astype(np.int32)
     sampler = EpisodeSampler(labels, SPEC, seed=0, dataset="benchmark")
-    ours = _ours(images, sampler, steps, batch_norm)
+    ours = _ours(images, steps, batch_norm)
     theirs = _theirs(images, sampler, steps, batch_norm)
     ours(0)  # Compiles.
     pairs = [
@@ -85,20 +119,23 @@ def finetune(tasks: int, steps: int, batch_norm: str) -> None:
     print(f"median ratio {np.median([other / mine for mine, other in pairs]):.2f}x")
 
 
-def _ours(images: np.ndarray, sampler: EpisodeSampler, steps: int, batch_norm: str):
-    model = models.create("resnet10")
-    blank = np.zeros((1, SIZE, SIZE, 3), np.float32)
-    variables = jax.jit(model.init)(jax.random.key(0), blank)
-    options = FinetuneOptions(steps=steps, batch_norm=batch_norm)
-    method = methods.get_method("rdc_ft", finetune=options)
-    finetuner = method.finetuner(apply_fn(model), SPEC.way, SIZE)
-    functions = Steps("rdc_ft", finetuner, SPEC.support_size)
-    work = FinetunePass(functions, variables, images, sampler, seed=0)
-    engine = Engine()
-    at_once = jax.device_count()
-    return lambda task: list(
-        engine.run(work, range(task * at_once, (task + 1) * at_once))
+def _ours(images: np.ndarray, steps: int, batch_norm: str):
+    fields = {"finetune.steps": steps, "finetune.batch_norm": batch_norm}
+    options = make_options("rdc_ft", **fields)
+    scorer = AdaptationScorer(
+        entry=options.methods[0],
+        model=models.load_backbone(weights.packaged()),
+        options=options,
     )
+    engine, at_once = Engine(), jax.device_count()
+    dataset = InMemory(options, images, np.repeat(np.arange(10), 20).astype(np.int32))
+    count = scorer.counter(engine, dataset, SPEC.shot)
+
+    def run(task: int) -> None:
+        tasks = range(task * at_once, (task + 1) * at_once)
+        list(engine.run(count, tasks, max_batch=1))
+
+    return run
 
 
 def _theirs(images: np.ndarray, sampler: EpisodeSampler, steps: int, batch_norm: str):

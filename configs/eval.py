@@ -71,6 +71,7 @@ def _paper() -> ml_collections.ConfigDict:
             "skip_unreadable": False,
             # Network: a work directory of run_pretrain.py, or a torch .tar.
             "checkpoint": "",
+            "checkpoints": "",  # Other models, NAME=PATH: rdc@NAME answers with one.
             "image_size": 224,
             "pretrain": {},  # Without a checkpoint: how to train one.
             # Methods.
@@ -80,6 +81,7 @@ def _paper() -> ml_collections.ConfigDict:
             "systems": False,  # Show other systems' published rows (Table 2) as well.
             "rdc": dataclasses.asdict(rdc_jax.RDCParams()),
             "finetune": _finetune(),  # Of methods that train on each task: rdc_ft, ...
+            "source": "",  # Data set of distractors, for methods that ask for them.
             # Tasks.
             "way": 5,
             "shots": "1,5",

@@ -91,12 +91,25 @@ def define_config(default: str, help_text: str) -> flags.FlagHolder:
     Returns:
       The flag; give its value to ``config_values``.
     """
+    sys.argv = _joined(sys.argv)
     try:  # Overrides are applied to the default right here, and may be mistaken.
         return config_flags.DEFINE_config_file("config", default, help_text)
     except Exception as error:
         if "--debug" in sys.argv:
             raise
         _fail(_explain(error))
+
+
+def _joined(argv: list[str]) -> list[str]:
+    """Make one flag of ``--config.checkpoints.NAME=PATH``: a config's names are fixed.
+
+    >>> _joined(["x", "--config.checkpoints.a=1", "-v", "--config.checkpoints.b=2"])
+    ['x', '-v', '--config.checkpoints=a=1,b=2']
+    """
+    start = "--config.checkpoints."
+    pairs = [word.removeprefix(start) for word in argv if word.startswith(start)]
+    rest = [word for word in argv if not word.startswith(start)]
+    return [*rest, f"{start[:-1]}={','.join(pairs)}"] if pairs else argv
 
 
 def config_values(config: Any) -> dict[str, Any]:

@@ -19,7 +19,9 @@ def over_episodes(
     """Map ``fn`` over the leading axis of its arguments, a chunk of episodes at a time.
 
     Like ``jax.vmap(fn)``, but the intermediates of only ``chunk`` episodes exist at
-    once. The last chunk may be smaller. Composes with ``jit``, ``grad``, ``vmap`` and
+    once. The last chunk may be smaller. A single episode goes through ``fn`` plainly:
+    weights of its own would make every product of a network a batched one, which is
+    slower on CPU even in a batch of one. Composes with ``jit``, ``grad``, ``vmap`` and
     ``shard_map``; wrap the result in ``jax.jit``.
 
     Example:
@@ -52,6 +54,9 @@ def over_episodes(
         arguments = (args, kwargs)
         episodes = _episodes(arguments)  # first: its error names the axis
         size = chunk_size(one_episode, arguments) if chunk is None else chunk
+        if episodes == 1:
+            out = one_episode(jax.tree.map(lambda x: x[0], arguments))
+            return jax.tree.map(lambda x: x[None], out)
         if size >= episodes:
             return jax.vmap(one_episode)(arguments)
         return lax.map(one_episode, arguments, batch_size=_even(size, episodes))

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
-from rdc_jax.core.calibration import rdc
 from rdc_jax.core.neighbours import rank_positions
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.statistics import beyond_chance, plus_minus
+from rdc_jax.methods import Task
+from rdc_jax.methods.rdc import calibrated
 
 # Counts over the queries of an episode, in the original space.
 COLUMNS = (
@@ -33,29 +34,25 @@ _UNDECIDED = 95.0
 
 
 def count(
-    feat_nd: Float[Array, "n d"],
-    labels_n: Int[Array, " n"],
-    support_size: int,
-    num_classes: int,
-    params: RDCParams,
+    task: Task, labels_q: Int[Array, " q"], params: RDCParams
 ) -> list[Int[Array, ""]]:
-    """Count the members of the neighbour sets of one episode, see ``COLUMNS``.
+    """Count the members of the neighbour sets of one task, see ``COLUMNS``.
 
     The sets and the Jaccard distances are those that RDC computes in the original
     space; compiled together with it, they are not computed twice.
 
     Args:
-      feat_nd: Features, supports first.
-      labels_n: Classes of all rows.
-      support_size: Number of supports.
-      num_classes: Classes of the task; supports of others are not united.
+      task: Its features.
+      labels_q: Classes of the queries.
       params: Of RDC.
     """
-    n, s = len(labels_n), support_size
+    labels_n = jnp.concatenate([task.support_labels, labels_q])
+    n, s = len(labels_n), len(task.support_labels)
     # With lam = 0 the calibrated distance is the Jaccard distance alone.
     alone = dataclasses.replace(params, lam=0.0, subspace="none")
-    out = rdc(feat_nd[:s], labels_n[:s], feat_nd[s:], num_classes, params=alone)
-    valid_n = jnp.isfinite(feat_nd).all(axis=1)
+    out = calibrated(task, alone)
+    rows_nd = jnp.concatenate([task.support, task.query])
+    valid_n = jnp.isfinite(rows_nd).all(axis=1)
     near_nn = rank_positions(out.original, valid_n, params.k + 1) < params.k + 1
     base_nn = near_nn & near_nn.T if params.base == "reciprocal" else near_nn
     other_nn = ~jnp.eye(n, dtype=bool)

@@ -1,160 +1,187 @@
-"""Drives passes over the episodes of a data set, on all devices of all processes.
+"""Runs functions of one task over many, on all devices of all processes.
 
-Episodes go in chunks. A chunk is split over the processes, each of which splits its
-share over its own devices; nothing is communicated but the counts at the end. Every
-chunk has the same shape, so there is one compilation for each shape of task.
+Tasks go in chunks. A chunk is split over the processes, each of which splits its share
+over its own devices; nothing is communicated but the counts at the end. Every chunk has
+the same shape, so there is one compilation for each shape of task.
 """
 
 import collections
+import functools
 import logging
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 from jaxtyping import Array, Int
 
-from rdc_jax.evaluation.programs import Programs
+from rdc_jax.core.batching import over_episodes
 from rdc_jax.runtime.errors import UserError
-from rdc_jax.runtime.processes import any_process, broadcast_from_first
+from rdc_jax.runtime.processes import any_process, broadcast_from_first, make_layout
 
 _log = logging.getLogger(__name__)
 
-
-@runtime_checkable
-class Pass(Protocol):
-    """One way over the episodes of a data set.
-
-    Attributes:
-      ahead: Chunks to send to the devices before the first one is collected.
-    """
-
-    ahead: int
-
-    def most(self, episodes: int) -> int:
-        """How many of the episodes a device can take at a time, by an estimate."""
-
-    def __call__(self, numbers: Int[np.ndarray, " e"], programs: Programs) -> Array:
-        """Send episodes to the devices; gives their counts, ``[e, m]``."""
-
-
-class Block(NamedTuple):
-    """Counts of consecutive episodes.
-
-    Attributes:
-      start: Number of the first one.
-      counts: One row an episode, one column for each thing counted.
-    """
-
-    start: int
-    counts: Int[np.ndarray, "e m"]
+PyTree = Any
+Counter = Callable[[Int[np.ndarray, " e"]], Array]
+"""Sends the tasks of these numbers to the devices; gives their counts, ``[e, m]``."""
 
 
 class Engine:
-    """Computes counts in chunks that fit into memory.
+    """Maps functions over tasks, in chunks that fit into memory.
 
     Args:
-      chunk: Most episodes at a time over all devices of all processes, rounded up to
-        a multiple of them; 0: as many as an estimate allows.
+      chunk: Most tasks at a time over all devices of all processes, rounded up to a
+        multiple of them; 0: as many as an estimate allows.
       devices: Of this process; all by default.
 
     Attributes:
-      programs: What is compiled for these devices.
+      layout: Where arrays live: tasks sharded, models replicated.
+      devices: How many there are.
+      compiling: Seconds spent on compilation so far.
     """
 
     def __init__(
         self, *, chunk: int = 0, devices: Sequence[jax.Device] | None = None
     ) -> None:
-        self.programs = Programs(devices)
+        self.layout = make_layout(devices or jax.local_devices())
+        self.devices = self.layout.mesh.size
+        self.compiling = 0.0
         self._chunk = chunk
+        self._compiled: dict[Hashable, Callable[..., PyTree]] = {}
 
-    def run(self, work: Pass, episodes: range) -> Iterator[Block]:
-        """Count over episodes.
-
-        A range that begins inside a chunk recomputes the chunk and drops what was not
-        asked for: so the work is divided as in a run that began at 0.
+    def map(
+        self,
+        fn: Callable[..., PyTree],
+        *args: PyTree,
+        static: tuple[Hashable, ...] = (),
+        shared: tuple[PyTree, ...] = (),
+        donated: tuple[PyTree, ...] = (),
+    ) -> PyTree:
+        """Give ``fn(*static, *shared, *donated, *args)`` of each task.
 
         Args:
-          work: What to do with an episode.
-          episodes: Their numbers, one after the other.
+          fn: A pure function of one task; compiled once for each shape and static.
+          *args: Arrays with a leading task axis.
+          static: Known to the compiler.
+          shared: The same for all tasks.
+          donated: As ``args``; their memory is used again, so they are lost.
+
+        Returns:
+          Arrays with a leading task axis.
+        """
+        arguments = (shared, donated, args)
+        leaves, tree = jax.tree.flatten(arguments)
+        key = (fn, static, tree, *((leaf.shape, leaf.dtype) for leaf in leaves))
+        if key not in self._compiled:
+            began = time.monotonic()
+            jitted = jax.jit(self._sharded(fn, static), donate_argnums=(1,))
+            self._compiled[key] = jitted.lower(*arguments).compile()
+            seconds = time.monotonic() - began
+            self.compiling += seconds
+            tasks = len(leaves[-1]) * jax.process_count()
+            name = fn.__name__.strip("_")
+            _log.info("compiled %s for %d tasks in %.1f s", name, tasks, seconds)
+        return self._compiled[key](*arguments)
+
+    def _sharded(
+        self, fn: Callable[..., PyTree], static: tuple[Hashable, ...]
+    ) -> Callable[..., PyTree]:
+        """Each device loops over its own tasks.
+
+        An iteration that waits for convergence would otherwise wait for the slowest
+        task of all devices.
+        """
+
+        def share(shared: PyTree, donated: PyTree, args: PyTree) -> PyTree:
+            one = functools.partial(fn, *static, *shared)
+            tasks = len(jax.tree.leaves((donated, args))[0])
+            return over_episodes(one, chunk=tasks)(*donated, *args)
+
+        sharded, replicated = (sharding.spec for sharding in self.layout)
+        return jax.shard_map(
+            share,
+            mesh=self.layout.mesh,
+            in_specs=(replicated, sharded, sharded),
+            out_specs=sharded,
+            check_vma=False,
+        )
+
+    def run(
+        self, count: Counter, tasks: range, *, max_batch: int, prefetch: int = 0
+    ) -> Iterator[Int[np.ndarray, "e m"]]:
+        """Count over consecutive tasks.
+
+        Args:
+          count: What is counted; called with as many numbers in every process.
+          tasks: Their numbers.
+          max_batch: How many of them a device can take at a time, by an estimate.
+          prefetch: Chunks to send to the devices before the first one is collected.
 
         Yields:
           Counts, in order.
 
         Raises:
-          UserError: One episode a device does not fit into memory.
+          UserError: One task a device does not fit into memory.
         """
-        done = episodes.start
-        while done < episodes.stop:
-            share = self._share(work, episodes.stop)
+        done = tasks.start
+        while done < tasks.stop:
+            share = self._share(max_batch, tasks.stop)
             chunk = share * jax.process_count()
-            aligned = range(done - done % chunk, episodes.stop)
-            for start, counts in self._chunks(work, aligned, share):
+            # A run that goes on inside of a chunk computes the whole chunk and drops
+            # what is on record: so work is divided as in a run that began at 0.
+            aligned = range(done - done % chunk, tasks.stop)
+            for start, counts in self._chunks(count, aligned, share, prefetch):
                 if counts is None:
                     self._halve(share)
                     break
-                yield Block(done, counts[done - start : episodes.stop - start])
-                done = min(start + chunk, episodes.stop)
+                yield counts[done - start : tasks.stop - start]
+                done = min(start + chunk, tasks.stop)
 
     def _chunks(
-        self, work: Pass, episodes: range, share: int
+        self, count: Counter, tasks: range, share: int, prefetch: int
     ) -> Iterator[tuple[int, Int[np.ndarray, "e m"] | None]]:
         """Counts of each chunk; later ones are computed while one is collected."""
         pending: collections.deque[tuple[int, Array | None]] = collections.deque()
-        chunk = share * jax.process_count()
-        for start in range(episodes.start, episodes.stop, chunk):
+        for start in range(tasks.start, tasks.stop, share * jax.process_count()):
             first = start + share * jax.process_index()
-            # The last chunk is filled up with its last episode.
-            numbers = np.minimum(np.arange(first, first + share), episodes.stop - 1)
-            pending.append((start, self._dispatch(work, numbers)))
-            if len(pending) > work.ahead:
+            # The last chunk is filled up with its last task.
+            numbers = np.minimum(np.arange(first, first + share), tasks.stop - 1)
+            pending.append((start, _unless_out_of_memory(count, numbers)))
+            if len(pending) > prefetch:
                 number, counts = pending.popleft()
                 yield number, _collect(counts)
         for number, counts in pending:
             yield number, _collect(counts)
 
-    def _dispatch(self, work: Pass, numbers: Int[np.ndarray, " e"]) -> Array | None:
-        """Send this process's share of a chunk to its devices; None: no memory."""
-        try:
-            return work(numbers, self.programs)
-        except jax.errors.JaxRuntimeError as error:
-            if _out_of_memory(error):
-                return None
-            raise
-
-    def _share(self, work: Pass, episodes: int) -> int:
-        """Episodes of a chunk that one process takes: a multiple of its devices."""
-        devices = self.programs.devices
-        everywhere = devices * jax.process_count()
-        chunk = self._chunk or everywhere * broadcast_from_first(work.most(episodes))
+    def _share(self, max_batch: int, tasks: int) -> int:
+        """Tasks of a chunk that one process takes: a multiple of its devices."""
+        everywhere = self.devices * jax.process_count()
+        chunk = self._chunk or everywhere * broadcast_from_first(max_batch)
         # Chunks of one size: a short last one would be filled up for nothing.
-        chunk = math.ceil(episodes / math.ceil(episodes / chunk))
-        return math.ceil(chunk / everywhere) * devices
+        chunk = math.ceil(tasks / math.ceil(tasks / chunk))
+        return math.ceil(chunk / everywhere) * self.devices
 
     def _halve(self, share: int) -> None:
-        if share == self.programs.devices:
+        if share == self.devices:
             raise UserError(
-                "one episode a device does not fit into memory: lower --config.query "
-                "or --config.way, or use a device with more memory"
+                "one task a device does not fit into memory: lower --config.query or "
+                "--config.way, or use a device with more memory"
             )
-        self._chunk = share * jax.process_count() // 2
+        tasks = share * jax.process_count()
+        self._chunk = tasks // 2
         _log.warning(
-            "a chunk of %d episodes does not fit into memory: going on with %d at a "
-            "time (--config.chunk)",
-            *(share * jax.process_count(), self._chunk),
+            "a chunk of %d tasks does not fit into memory: going on with %d at a time "
+            "(--config.chunk)",
+            *(tasks, self._chunk),
         )
 
 
 def _collect(counts: Array | None) -> Int[np.ndarray, "e m"] | None:
     """Counts of a whole chunk, or None when any process was out of memory."""
-    try:
-        local = None if counts is None else np.asarray(counts)
-    except jax.errors.JaxRuntimeError as error:
-        if not _out_of_memory(error):
-            raise
-        local = None
+    local = None if counts is None else _unless_out_of_memory(np.asarray, counts)
     if any_process(local is None):
         return None
     if jax.process_count() == 1:
@@ -162,5 +189,11 @@ def _collect(counts: Array | None) -> Int[np.ndarray, "e m"] | None:
     return np.asarray(multihost_utils.process_allgather(local, tiled=True))
 
 
-def _out_of_memory(error: jax.errors.JaxRuntimeError) -> bool:
-    return "RESOURCE_EXHAUSTED" in str(error)
+def _unless_out_of_memory(fn: Callable[..., Any], *args: Any) -> Any:
+    """The function's value; None if the devices' memory does not suffice."""
+    try:
+        return fn(*args)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" in str(error):
+            return None
+        raise

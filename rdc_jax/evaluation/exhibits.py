@@ -46,7 +46,7 @@ def write(
     workdir: pathlib.Path,
     header: Mapping[str, Any],
     pixels: PixelCache,
-    embed: Callable[[], Float32[np.ndarray, "n d"]],
+    features_of: Callable[[Int32[np.ndarray, " n"]], Float32[np.ndarray, "n d"]],
     samplers: Mapping[int, EpisodeSampler],
     options: Options,
 ) -> None:
@@ -58,7 +58,7 @@ def write(
       workdir: Of the run.
       header: Of its ledger.
       pixels: Images of the data set.
-      embed: Gives their features; called only if they are needed.
+      features_of: From numbers of images to their features.
       samplers: Of the data set's tasks, by shot.
       options: Of the run.
 
@@ -71,7 +71,7 @@ def write(
     for shot, sampler in samplers.items():
         path = path_of(workdir, pixels.name, shot)
         if not (path.exists() and read_text(path, "run") == run):
-            save(path, _collect(run, pixels, embed(), sampler, options.rdc))
+            save(path, _collect(run, pixels, features_of, sampler, options.rdc))
 
 
 def digest(header: Mapping[str, Any]) -> str:
@@ -115,7 +115,7 @@ def add_after(
 def _collect(
     run: str,
     pixels: PixelCache,
-    feat_nd: Float32[np.ndarray, "all d"],
+    features_of: Callable[[Int32[np.ndarray, " n"]], Float32[np.ndarray, "n d"]],
     sampler: EpisodeSampler,
     params: RDCParams,
 ) -> Exhibit:
@@ -131,7 +131,7 @@ def _collect(
         support_size=size,
         labels=labels_n,
         images=np.stack([_thumbnail(pixels.images[row]) for row in rows_n]),
-        before=_answer(feat_nd[rows_n], labels_n[:size], sampler.spec.way, params),
+        before=_answer(features_of(rows_n), labels_n[:size], sampler.spec.way, params),
     )
 
 

@@ -1,13 +1,14 @@
-"""One pass of the backbone over a data set."""
+"""One pass of a model over a data set."""
 
 import functools
 import logging
 import pathlib
 import time
+from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float32, UInt8
 
 from rdc_jax.data.features import feature_cache
@@ -16,6 +17,7 @@ from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.evaluation.options import Options
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.processes import make_layout
 
 _log = logging.getLogger(__name__)
 
@@ -23,13 +25,21 @@ _IMAGES_A_DEVICE = 64
 
 
 def embed(
-    pixels: PixelCache, backbone: Model, options: Options, cache_dir: pathlib.Path
-) -> Float32[np.ndarray, "n d"]:
+    pixels: PixelCache,
+    model: Model,
+    inputs: str,
+    options: Options,
+    cache_dir: pathlib.Path,
+) -> Float32[np.ndarray, "n ..."]:
     """Give the features of all images, from the cache where they are there already.
+
+    What the features are a function of is named here and nowhere else: the images, the
+    weights, the transform, and what is taken of the network.
 
     Args:
       pixels: The images.
-      backbone: From normalised images to features.
+      model: From normalised images to features.
+      inputs: ``features``, or the ``maps`` before pooling.
       options: Of the run.
       cache_dir: Of the features.
 
@@ -40,34 +50,36 @@ def embed(
       UserError: Features are not finite.
     """
     size, began = options.image_size, time.monotonic()
-    mesh = Mesh(np.array(jax.local_devices()), ("image",))
-    model = jax.device_put(backbone, NamedSharding(mesh, PartitionSpec()))
+    layout = make_layout(jax.local_devices())
+    on_all = jax.device_put(model, layout.replicated)
+    embed_images = feature_fn(inputs)
 
     def features_of(model: Model, images: UInt8[Array, "b h w 3"]) -> Array:
-        return model.embed(test_batch(images, size))
+        return embed_images(model, test_batch(images, size))
 
     # Each device by itself: on CPU the network loops over a few images at a time, and
     # for such a loop a batch that is split would be brought together on every device.
-    split = PartitionSpec("image")
     on_devices = jax.shard_map(
         features_of,
-        mesh=mesh,
-        in_specs=(PartitionSpec(), split),
-        out_specs=split,
+        mesh=layout.mesh,
+        in_specs=(layout.replicated.spec, layout.sharded.spec),
+        out_specs=layout.sharded.spec,
         check_vma=False,
     )
     features = feature_cache(
         pixels,
-        functools.partial(jax.jit(on_devices), model),
-        weights_fingerprint=backbone.fingerprint,
-        transform=f"test transform: resize to {resize_size(size)}, crop {size}",
+        functools.partial(jax.jit(on_devices), on_all),
+        weights_fingerprint=model.fingerprint,
+        transform=f"test transform: resize to {resize_size(size)}, crop {size}"
+        + (f"; {inputs}" if inputs != "features" else ""),
         cache_dir=cache_dir,
         batch_size=_IMAGES_A_DEVICE * jax.local_device_count(),
-        sharding=NamedSharding(mesh, split),
+        sharding=layout.sharded,
     )
-    if broken := np.flatnonzero(~np.isfinite(features).all(axis=1)).tolist():
+    finite_n = np.isfinite(features).reshape(len(features), -1).all(axis=1)
+    if broken := np.flatnonzero(~finite_n).tolist():
         raise UserError(
-            f"the backbone gives features that are not finite for {len(broken)} of "
+            f"the model gives features that are not finite for {len(broken)} of "
             f"{len(features)} images of {pixels.name}: its weights are damaged; use "
             "another checkpoint"
         )
@@ -76,3 +88,17 @@ def embed(
         *(pixels.name, len(features), time.monotonic() - began),
     )
     return features
+
+
+def feature_fn(inputs: str) -> Callable[[Model, Array], Array]:
+    """Give what makes the inputs of methods from normalised images, each by itself."""
+    return _maps if inputs == "maps" else Model.embed
+
+
+def _maps(model: Model, images: Array) -> Array:
+    """The output of the network's last block."""
+    _, named, _ = model.apply(images)
+    blocks = [name for name in named if name.startswith("block")]
+    if not blocks:
+        raise UserError(f"the network {model.arch} has no maps: take another method")
+    return named[max(blocks)].astype(jnp.float32)

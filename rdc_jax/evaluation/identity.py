@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 
+from rdc_jax.evaluation.datasets import DataSet, Source
 from rdc_jax.evaluation.options import Options
-from rdc_jax.evaluation.targets import Target
 from rdc_jax.models.model import Model
 from rdc_jax.runtime import checksums
 
@@ -17,29 +17,34 @@ _PACKAGES = ("rdc-jax", "jax", "jaxlib", "numpy", "pillow")
 def identify(
     config: Mapping[str, Any],
     options: Options,
-    backbone: Model,
-    targets: list[Target],
+    model: Model,
+    datasets: list[DataSet],
+    source: Source | None,
 ) -> dict[str, Any]:
-    """Collect what the results depend on.
+    """Collect what the results depend on, as far as it is the same for all methods.
 
     Args:
       config: As the run was told.
       options: The same, read.
-      backbone: The network.
-      targets: The data sets.
+      model: Of ``config.checkpoint``.
+      datasets: What tasks are drawn from.
+      source: What distractors are drawn from, if any are.
 
     Returns:
       Something JSON can hold.
     """
     device = jax.local_devices()[0]
+    data = {dataset.name: dataset.images.fingerprint() for dataset in datasets}
+    if source is not None:
+        data["source"] = source.images.fingerprint()
     return {
         "config": {**config},
         "checkpoint": {
-            "fingerprint": backbone.fingerprint,
-            "arch": backbone.arch,
-            "training": backbone.training,
+            "fingerprint": model.fingerprint,
+            "arch": model.arch,
+            "training": model.training,
         },
-        "data": {t.source.name: t.source.fingerprint() for t in targets},
+        "data": data,
         "plugins": {
             path.name: checksums.of_file(path) for path in sorted(options.plugins)
         },

@@ -3,7 +3,8 @@
 A line is ``<checksum> <json>``. The checksum covers the line and, by the checksum
 before it, all lines above; so a line that was torn by a kill, damaged, moved or brought
 from elsewhere is found out, and everything from it on is computed again. The first
-line, the header, says what the results are a function of.
+line, the header, says what the results are a function of; a line for each group of
+methods says what is counted for it, so that a later run may add groups.
 """
 
 import collections
@@ -24,15 +25,16 @@ from rdc_jax.runtime.workdir import check_same_run
 
 _log = logging.getLogger(__name__)
 
-_FORMAT = 1
+_FORMAT = 2
 # What may differ when a run goes on: where things are (their content is held by
-# fingerprints), how many episodes are wanted, how many are computed at a time, and what
-# results are compared with and called.
+# fingerprints), which methods (groups hold those on record) and how many episodes are
+# wanted, how many are computed at a time, and what results are called.
 _FREE = frozenset(
     {
         "config.systems",
         "config.title",
         "config.baseline",
+        "config.methods",
         "config.episodes",
         "config.data_dir",
         "config.cache_dir",
@@ -66,6 +68,9 @@ class Ledger:
       path: The file; made if it is missing.
       header: What the results are a function of, JSON-able.
 
+    Attributes:
+      groups: What is counted for each group of methods, in the order they were begun.
+
     Raises:
       UserError: The file is of another run, no ledger, or cannot be written.
     """
@@ -78,6 +83,7 @@ class Ledger:
                 file.write(_line(own, 0)[0])
         self._counts: dict[Stage, list[list[int]]] = collections.defaultdict(list)
         self._checksum = 0
+        self.groups: dict[str, dict[str, Any]] = {}
         try:
             self.header = self._read(own)
             self._file = path.open("ab", buffering=0)
@@ -92,6 +98,24 @@ class Ledger:
 
     def __exit__(self, *unused: object) -> None:
         self._file.close()
+
+    def begin(self, group: str, record: Mapping[str, Any]) -> None:
+        """Note what is counted for a group of methods.
+
+        Args:
+          group: Its name.
+          record: JSON-able: ``columns``, and what else the counts are a function of.
+
+        Raises:
+          UserError: Something else is on record, or the disk is full.
+        """
+        if group in self.groups:
+            before, now = ({"groups": {group: r}} for r in (self.groups[group], record))
+            check_same_run(self.path.parent, before, now, free=frozenset())
+            return
+        self.groups[group] = {**record}
+        line, self._checksum = _line({"group": group, **record}, self._checksum)
+        self._write(line)
 
     def done(self, stage: Stage) -> int:
         """How many episodes of a stage are on record: the first ones."""
@@ -113,6 +137,9 @@ class Ledger:
             line, self._checksum = _line(record, self._checksum)
             self._counts[stage].append(row)
             lines += line
+        self._write(lines)
+
+    def _write(self, lines: bytes) -> None:
         try:
             rest = memoryview(lines)
             while rest:
@@ -134,7 +161,9 @@ class Ledger:
                 f"{self.path} is not a ledger of this version, or its first line is "
                 "damaged: move it away, or take another --workdir"
             )
-        check_same_run(self.path.parent, found, header, free=_FREE)
+        check_same_run(
+            self.path.parent, _without_names(found), _without_names(header), free=_FREE
+        )
         for size, record, checksum in lines:
             if not self._accept(record):
                 break
@@ -150,7 +179,11 @@ class Ledger:
         return found
 
     def _accept(self, record: Any) -> bool:
-        """Note a record, if it is the next one of its stage."""
+        """Note a record, if it is the next one of its stage, or of a new group."""
+        if isinstance(record, dict) and record.get("group", "") not in self.groups:
+            group = {**record}
+            self.groups[group.pop("group", "")] = group
+            return True
         try:
             *stage, episode, counts = record
             known = self._counts[Stage(*stage)]
@@ -160,6 +193,13 @@ class Ledger:
             return False
         known.append(counts)
         return True
+
+
+def _without_names(header: dict[str, Any]) -> dict[str, Any]:
+    """Without the paths of models by name, which may be added to."""
+    config = {**header.get("config", {})}
+    config.pop("checkpoints", None)
+    return {**header, "config": config}
 
 
 def _line(value: Any, previous: int) -> tuple[bytes, int]:

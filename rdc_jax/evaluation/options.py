@@ -25,7 +25,7 @@ class Entry:
     """A row of the tables.
 
     Attributes:
-      name: As ``config.methods`` has it: ``rdc(k=6)``.
+      name: As ``config.methods`` has it: ``rdc(k=6)``, ``rdc@other``.
       method: With these parameters.
     """
 
@@ -33,11 +33,18 @@ class Entry:
     method: Method
 
     @property
+    def checkpoint(self) -> str:
+        """Of ``config.checkpoints``; empty for ``config.checkpoint``."""
+        return self.name.partition("@")[2]
+
+    @property
     def title(self) -> str:
-        """The method's title, with the parameters that the name sets."""
-        _, pairs = parameters.split(self.name)
-        values = ", ".join(f"{name}={value}" for name, value in pairs.items())
-        return f"{self.method.title} ({values})" if values else self.method.title
+        """The method's title, with the parameters and the model that the name sets."""
+        _, pairs = parameters.split(self.name.partition("@")[0])
+        values = [f"{name}={value}" for name, value in pairs.items()]
+        values += [self.checkpoint] if self.checkpoint else []
+        said = f" ({', '.join(values)})" if values else ""
+        return self.method.title + said
 
     @property
     def transductive(self) -> bool:
@@ -62,7 +69,9 @@ class Options:
         directory.
       split: Whose classes the tasks are drawn from.
       skip_unreadable: Leave images out that cannot be decoded.
-      checkpoint: Of the backbone; empty: one is trained as ``pretrain`` says.
+      checkpoint: Of the model; empty: one is trained as ``pretrain`` says.
+      checkpoints: Of other models, by the name that follows a method's: ``rdc@name``.
+      source: Data set that distractors are drawn from, where a method asks for them.
       image_size: Edge of the network's input in pixels.
       pretrain: A config of ``configs/pretrain.py``, or empty.
       methods: What to evaluate.
@@ -87,6 +96,8 @@ class Options:
     split: str
     skip_unreadable: bool
     checkpoint: str
+    checkpoints: Mapping[str, str]
+    source: str
     image_size: int
     pretrain: Mapping[str, Any]
     methods: tuple[Entry, ...]
@@ -147,18 +158,27 @@ class Options:
         values = {**config}
         plugins = words("plugins", values.pop("plugins"), empty=True)
         loaded = tuple(load_plugin(path) for path in plugins)
+        checkpoints = _paths(values.pop("checkpoints"))
         groups: dict[str, Any] = {
             "rdc": _rdc_params(values.pop("rdc")),
             "finetune": FinetuneOptions.from_config(values.pop("finetune")),
         }
-        entries = tuple(
-            Entry(name, get_method(name, **groups))
-            for name in words("methods", values.pop("methods"))
-        )
-        baseline = values.pop("baseline")
-        get_method(baseline, **groups)  # So that a mistake in it is told.
+
+        def entry(name: str) -> Entry:
+            text, _, checkpoint = name.partition("@")
+            if checkpoint and checkpoint not in checkpoints:
+                raise UserError(
+                    f"method {name!r}: there is no config.checkpoints.{checkpoint}: "
+                    f"give it as in --config.checkpoints.{checkpoint}=PATH"
+                )
+            size = values["image_size"]
+            return Entry(name, get_method(text, image_size=size, **groups))
+
+        entries = tuple(map(entry, words("methods", values.pop("methods"))))
+        baseline = entry(values.pop("baseline")).name
         return cls(
             datasets=words("datasets", values.pop("datasets")),
+            checkpoints=checkpoints,
             plugins=loaded,
             methods=entries,
             baseline=baseline,
@@ -179,6 +199,18 @@ def check(entry: Entry, task: Task, model: Model | None = None) -> None:
         entry.method.check(task, model)
     except UserError as error:
         raise UserError(f"method {entry.name}: {error}") from error
+
+
+def _paths(text: str) -> dict[str, str]:
+    """Read ``name=path,name=path``."""
+    pairs = [word.partition("=") for word in words("checkpoints", text, empty=True)]
+    for name, _, path in pairs:
+        if not (name.isidentifier() and path):
+            raise UserError(
+                f"config.checkpoints is {text!r}: give names and paths, as in "
+                "--config.checkpoints.NAME=PATH"
+            )
+    return {name: path for name, _, path in pairs}
 
 
 def _rdc_params(fields: Mapping[str, Any]) -> RDCParams:

@@ -137,7 +137,11 @@ def _provenance(ledger: Ledger, options: Options) -> dict[str, Any]:
 
     Places are left out: results are published, the ledger is not.
     """
-    now = {"episodes": options.episodes, "baseline": options.baseline}
+    now = {
+        "episodes": options.episodes,
+        "baseline": options.baseline,
+        "methods": ",".join(entry.name for entry in options.methods),
+    }
     return {**ledger.header, "config": publishable(ledger.header["config"]) | now}
 
 
@@ -146,9 +150,9 @@ def _counts(
 ) -> dict[str, Int[np.ndarray, "e"]]:
     """The columns of all groups of methods."""
     columns: dict[str, Int[np.ndarray, e]] = {}
-    for group, names in ledger.header["columns"].items():
+    for group, record in ledger.groups.items():
         counts_em = ledger.counts(Stage(dataset, shot, group))[:episodes]
-        columns |= dict(zip(names, counts_em.T, strict=True))
+        columns |= dict(zip(record["columns"], counts_em.T, strict=True))
     return columns
 
 

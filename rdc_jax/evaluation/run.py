@@ -1,7 +1,6 @@
 """An evaluation, from a config to tables."""
 
 import collections
-import functools
 import logging
 import pathlib
 import time
@@ -10,20 +9,21 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int
 
-from rdc_jax.evaluation import demo, exhibits, features, results
-from rdc_jax.evaluation.engine import Engine, Pass
+from rdc_jax.data.transforms import test_batch
+from rdc_jax.evaluation import demo, exhibits, results
+from rdc_jax.evaluation.arrange import arrange
+from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
+from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.exhibit_file import path_of, read_text
-from rdc_jax.evaluation.finetune_pass import FinetunePass
-from rdc_jax.evaluation.groups import Group, make_groups
 from rdc_jax.evaluation.identity import identify
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
-from rdc_jax.evaluation.programs import Programs
 from rdc_jax.evaluation.progress import Progress
-from rdc_jax.evaluation.targets import Target, decode_targets, open_targets
-from rdc_jax.models.model import Model, load_backbone
+from rdc_jax.evaluation.scoring import AdaptationScorer, FeatureScorer, Scorer
+from rdc_jax.methods.adapt import Adaptation
+from rdc_jax.models.model import Model, load_model
 from rdc_jax.runtime.processes import broadcast_from_first, is_first
 from rdc_jax.runtime.threads import one_lapack_thread
 from rdc_jax.runtime.workdir import claim
@@ -39,7 +39,8 @@ def evaluate(
     """Evaluate methods on data sets, or go on with a run that was interrupted.
 
     The work directory gets ``ledger.jsonl``, ``results.json``, ``table.md``,
-    ``exhibits`` and ``cache``. A finished run is only summed up again.
+    ``exhibits`` and ``cache``. A finished run is only summed up again; with methods
+    added to its config, only these are computed.
 
     Args:
       config: A plain dict of the fields of ``configs/eval.py``.
@@ -57,169 +58,170 @@ def evaluate(
         stack.enter_context(one_lapack_thread())
         if is_first():
             stack.enter_context(claim(workdir))
+        # In the order of the time that it takes: mistakes are told as soon as possible.
         cache_dir = pathlib.Path(options.cache_dir or workdir / "cache")
-        backbone, groups, targets = _open(options, workdir, cache_dir)
-        ledger = None
+        datasets = open_datasets(options, cache_dir)
+        source = _open_source(options, cache_dir)
+        if not options.checkpoint:
+            _decode(datasets, source)
+        models = _load_models(options, workdir)
+        for scorer in arrange(options, models, source):
+            for shot in options.shots:
+                scorer.check(shot)
+        _decode(datasets, source)
+        ledger, groups = None, {}
         if is_first():
-            columns = {group.name: group.columns for group in groups}
-            header = identify(config, options, backbone, targets)
-            path = workdir / LEDGER
-            ledger = stack.enter_context(Ledger(path, {**header, "columns": columns}))
-        _Run(options, backbone, groups, cache_dir, ledger).all(targets)
+            header = identify(config, options, models[""], datasets, source)
+            ledger = stack.enter_context(Ledger(workdir / LEDGER, header))
+            groups = {name: found["columns"] for name, found in ledger.groups.items()}
+        scorers = arrange(options, models, source, broadcast_from_first(groups))
+        _Run(options, models[""], scorers, ledger).all(datasets)
         if ledger is None:
             return None
-        datasets = [target.source.name for target in targets]
-        return results.write(workdir, ledger, options, datasets)
+        return results.write(workdir, ledger, options, [d.name for d in datasets])
 
 
-def _open(
-    options: Options, workdir: pathlib.Path, cache_dir: pathlib.Path
-) -> tuple[Model, list[Group], list[Target]]:
-    """Look for mistakes, decode all images, train where that is asked for.
+def _open_source(options: Options, cache_dir: pathlib.Path) -> Source | None:
+    asking = (entry.method for entry in options.methods)
+    if any(isinstance(m, Adaptation) and m.source_images for m in asking):
+        return Source(options, cache_dir)
+    return None
 
-    In the order of the time that it takes: what is wrong is told as soon as possible.
-    """
-    if options.checkpoint:
-        backbone = load_backbone(options.checkpoint)
-        opened, groups = open_targets(options), make_groups(options, backbone)
-        targets = decode_targets(opened, options, cache_dir)
-    else:
-        targets = decode_targets(open_targets(options), options, cache_dir)
-        backbone = load_backbone(demo.train_backbone(options.pretrain, workdir))
-        groups = make_groups(options, backbone)
-    trained = backbone.metadata.get("image_size", options.image_size)
-    if trained != options.image_size:
-        _log.warning(
-            "the backbone was trained on %d px, config.image_size is %d",
-            *(trained, options.image_size),
-        )
-    return backbone, groups, targets
+
+def _decode(datasets: list[DataSet], source: Source | None) -> None:
+    """Decode all images, so that no broken one ends a run half-way."""
+    for dataset in datasets:
+        _ = dataset.pixels
+    if source is not None:
+        _ = source.pixels
+
+
+def _load_models(options: Options, workdir: pathlib.Path) -> dict[str, Model]:
+    """Models by name, that of ``config.checkpoint`` by the empty one."""
+    path = options.checkpoint or demo.train_backbone(options.pretrain, workdir)
+    models = {"": load_model(path)}
+    for name in {entry.checkpoint for entry in options.methods} - {""}:
+        models[name] = load_model(options.checkpoints[name])
+    for name, model in models.items():
+        trained = model.metadata.get("image_size", options.image_size)
+        if trained != options.image_size:
+            _log.warning(
+                "%s was trained on %d px, config.image_size is %d",
+                *(f"model {name}" if name else "the model", trained),
+                options.image_size,
+            )
+    return models
 
 
 class _Run:
-    """The work of a run, group by group and data set by data set.
+    """The work of a run, scorer by scorer and data set by data set.
 
     Args:
       options: Of the run.
-      backbone: The network.
-      groups: Its methods.
-      cache_dir: For pixels and features.
+      model: Of ``config.checkpoint``.
+      scorers: What is counted.
       ledger: In the first process; None in others.
     """
 
     def __init__(
         self,
         options: Options,
-        backbone: Model,
-        groups: list[Group],
-        cache_dir: pathlib.Path,
+        model: Model,
+        scorers: list[Scorer],
         ledger: Ledger | None,
     ) -> None:
-        self.options, self.backbone = options, backbone
-        self.groups, self.cache_dir, self.ledger = groups, cache_dir, ledger
+        self.options, self.model = options, model
+        self.scorers, self.ledger = scorers, ledger
         self.engine = Engine(chunk=options.chunk)
 
-    def all(self, targets: list[Target]) -> None:
+    def all(self, datasets: list[DataSet]) -> None:
         """Compute what is not on record."""
-        missing = {
-            (group.name, target.source.name): self._missing(group, target)
-            for group in self.groups
-            for target in targets
-        }
-        total = len(missing) * len(self.options.shots) * self.options.episodes
+        if self.ledger is not None:
+            for scorer in self.scorers:
+                self.ledger.begin(scorer.name, scorer.record)
+        stages = [
+            (Stage(dataset.name, shot, scorer.name), scorer, dataset)
+            for scorer in self.scorers
+            for dataset in datasets
+            for shot in self.options.shots
+        ]
+        episodes = self.options.episodes
+        done = {stage: self._done(stage) for stage, _, _ in stages}
         left = collections.Counter[str]()
-        for (group_name, _), stages in missing.items():
-            left[group_name] += sum(map(len, stages.values()))
+        for stage, count in done.items():
+            left[stage.group] += max(episodes - count, 0)
+        total = len(stages) * episodes
         if left.total() < total:
-            done = total - left.total()
-            _log.info("%d of %d episodes are on record", done, total)
+            _log.info("%d of %d tasks are on record", total - left.total(), total)
         with Progress(total, left, shown=self.ledger is not None) as progress:
-            for group in self.groups:
-                for target in targets:
-                    if stages := missing[group.name, target.source.name]:
-                        self._target(group, target, stages, progress)
+            for stage, scorer, dataset in stages:
+                if done[stage] < episodes:
+                    self._example(dataset)
+                    tasks = range(done[stage], episodes)
+                    self._stage(stage, scorer, dataset, tasks, progress)
 
-    def _missing(self, group: Group, target: Target) -> dict[Stage, range]:
-        """The episodes of each stage that are not on record."""
-        missing = {}
-        for shot in self.options.shots:
-            stage = Stage(target.source.name, shot, group.name)
-            done = broadcast_from_first(
-                0 if self.ledger is None else self.ledger.done(stage)
-            )
-            if done < self.options.episodes:
-                missing[stage] = range(done, self.options.episodes)
-        return missing
-
-    def _target(
-        self,
-        group: Group,
-        target: Target,
-        stages: dict[Stage, range],
-        progress: Progress,
-    ) -> None:
-        """One data set: features where they are needed, exhibits, episodes."""
-        pixels = target.pixels
-
-        @functools.cache
-        def embed() -> Float32[np.ndarray, "n d"]:
-            return features.embed(pixels, self.backbone, self.options, self.cache_dir)
-
-        if self.ledger is not None:  # First: a kill later does not leave them out.
-            home, header = self.ledger.path.parent, self.ledger.header
-            exhibits.write(home, header, pixels, embed, target.samplers, self.options)
-        for stage, episodes in stages.items():
-            work = group.open(stage.shot, target, embed)
-            self._stage(stage, group, work, episodes, progress)
+    def _done(self, stage: Stage) -> int:
+        return broadcast_from_first(self.ledger.done(stage) if self.ledger else 0)
 
     def _stage(
         self,
         stage: Stage,
-        group: Group,
-        work: Pass,
-        episodes: range,
+        scorer: Scorer,
+        dataset: DataSet,
+        tasks: range,
         progress: Progress,
     ) -> None:
-        """The episodes of one shot, block by block into the ledger."""
+        """The tasks of one shot, chunk by chunk into the ledger."""
         queries = self.options.spec(stage.shot).query_size
-        shown = group.columns.index(group.shown)
-        clock = _Clock(self.engine.programs)
-        for block in self.engine.run(work, episodes):
+        method = scorer.entries[-1].name
+        shown = scorer.columns.index(method)
+        counter = scorer.counter(self.engine, dataset, stage.shot)
+        max_batch = scorer.max_batch(stage.shot, tasks.stop)
+        mark = time.monotonic() - self.engine.compiling
+        for counts in self.engine.run(
+            counter, tasks, max_batch=max_batch, prefetch=scorer.prefetch
+        ):
             if self.ledger is None:
                 continue
-            self._show(self.ledger, stage, group, work)
-            self.ledger.append(stage, block.counts)
-            right_e = self.ledger.counts(stage)[:, shown]
-            progress.add(
-                stage,
-                len(block.counts),
-                clock.lap(),
-                100 * right_e / queries,
-                group.shown,
-            )
+            if isinstance(scorer, AdaptationScorer):
+                self._adapted_example(scorer, dataset, stage)
+            self.ledger.append(stage, counts)
+            now = time.monotonic() - self.engine.compiling
+            accuracy_e = 100 * self.ledger.counts(stage)[:, shown] / queries
+            progress.add(stage, len(counts), now - mark, accuracy_e, method)
+            mark = now
 
-    def _show(self, ledger: Ledger, stage: Stage, group: Group, work: Pass) -> None:
-        """Add a fine-tuned task to its exhibit, before episodes are on record.
-
-        A kill in between leaves the episodes to be computed again, and then this too.
-        """
-        if not isinstance(work, FinetunePass):
+    def _example(self, dataset: DataSet) -> None:
+        """Keep a task for pictures; first, so that a kill does not leave it out."""
+        if self.ledger is None:
             return
-        path = path_of(ledger.path.parent, stage.dataset, stage.shot)
-        if path.exists() and read_text(path, "after_title") != group.title:
-            feat_nd = work.first_features(self.engine.programs)
-            exhibits.add_after(path, feat_nd, self.options.rdc, group.title)
+        embedded = any(
+            isinstance(scorer, FeatureScorer) and scorer.model is self.model
+            for scorer in self.scorers
+        )
 
+        def features_of(rows: Int[np.ndarray, " n"]) -> Float32[np.ndarray, "n d"]:
+            if embedded:
+                return np.asarray(dataset.features(self.model, "features")[rows])
+            images = test_batch(dataset.pixels.images[rows], self.options.image_size)
+            return np.asarray(self.model(images))
 
-class _Clock:
-    """Time between laps, without that of compilation."""
+        home, header = self.ledger.path.parent, self.ledger.header
+        exhibits.write(
+            *(home, header, dataset.pixels, features_of, dataset.samplers),
+            self.options,
+        )
 
-    def __init__(self, programs: Programs) -> None:
-        self._programs, self._mark = programs, 0.0
-        self.lap()
+    def _adapted_example(
+        self, scorer: AdaptationScorer, dataset: DataSet, stage: Stage
+    ) -> None:
+        """Add a fine-tuned task to its example, before its counts are on record.
 
-    def lap(self) -> float:
-        """Give the seconds since the last call."""
-        now = time.monotonic() - self._programs.seconds
-        seconds, self._mark = now - self._mark, now
-        return seconds
+        A kill in between leaves the tasks to be computed again, and then this too.
+        """
+        assert self.ledger is not None
+        path = path_of(self.ledger.path.parent, stage.dataset, stage.shot)
+        title = scorer.entry.title
+        if path.exists() and read_text(path, "after_title") != title:
+            feat_nd = scorer.example_features(self.engine, dataset, stage.shot)
+            exhibits.add_after(path, feat_nd, self.options.rdc, title)

@@ -8,6 +8,7 @@ from jaxtyping import Int
 
 from rdc_jax.core import statistics
 from rdc_jax.evaluation.options import Options
+from rdc_jax.methods.adapt import Adaptation
 
 
 def collect(
@@ -28,14 +29,12 @@ def collect(
     queries = options.spec(shot).query_size
     curves, falls = [], []
     for method in options.methods:
-        if method.method.inputs != "images":
+        fitted = method.method
+        if not (isinstance(fitted, Adaptation) and fitted.recorded):
             continue
-        fitted: Any = method.method
-        finetune = fitted.finetune
-        if not finetune.recorded:
-            continue
-        names = {step: f"{method.name}@{step}" for step in finetune.recorded}
-        names[finetune.steps] = method.name
+        last = sum(phase.steps for phase in fitted.phases)
+        names = {step: f"{method.name}@{step}" for step in fitted.recorded}
+        names[last] = method.name
         accuracy = {step: 100 * counts[name] / queries for step, name in names.items()}
         for step, values_e in accuracy.items():
             mean, ci95 = statistics.mean(values_e)
@@ -43,12 +42,12 @@ def collect(
                 {"method": method.name, "step": step, "accuracy": mean, "ci95": ci95}
             )
         best = max(accuracy, key=lambda step: accuracy[step].mean())
-        loss = statistics.gain(accuracy[best], accuracy[finetune.steps])
+        loss = statistics.gain(accuracy[best], accuracy[last])
         if statistics.beyond_chance(loss.mean, loss.ci95):
             amount = f"{loss.mean:.2f}{statistics.plus_minus(loss.ci95)}"
             falls.append(
                 f"{method.name} was {amount} points better after step {best} than "
-                f"after step {finetune.steps}: fewer --config.finetune.steps or a "
+                f"after step {last}: fewer --config.finetune.steps or a "
                 "lower --config.finetune.learning_rate"
             )
     return curves, falls

@@ -21,6 +21,7 @@ from rdc_jax.methods import rdc_ft as rdc_ft
 from rdc_jax.methods import soft_kmeans as soft_kmeans
 from rdc_jax.methods import tcpr as tcpr
 from rdc_jax.methods import tim as tim
+from rdc_jax.methods.adapt import Adaptation as Adaptation
 from rdc_jax.methods.base import FeatureMethod as FeatureMethod
 from rdc_jax.methods.base import Method as Method
 from rdc_jax.methods.base import Task as Task
@@ -28,4 +29,5 @@ from rdc_jax.methods.base import get_method as get_method
 from rdc_jax.methods.base import jitted as jitted
 from rdc_jax.methods.base import names as names
 from rdc_jax.methods.base import register as register
+from rdc_jax.methods.gradient import GradientAdaptation as GradientAdaptation
 from rdc_jax.runtime.plugins import load_plugin as load_plugin

@@ -1,215 +1,156 @@
-"""Fine-tuning a network on one task: pure ``init``, ``step`` and ``classify``.
+"""Methods that fit the model to each task before they answer.
 
-Everything here is about one task; the caller vmaps over tasks, whose weights differ
-but start from the same checkpoint. What is learned is an ``Objective``: RDC-FT's is in
-``rdc_jax.methods.calibration``.
+One protocol, of pure functions of one task: ``init`` once, ``step`` as often as
+``steps`` says, then ``classify``. The caller vmaps over tasks, whose models differ but
+start from the same one.
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import jax
-import optax
-from jaxtyping import Array, Float, Int, Key, UInt8
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, Key
 
-from rdc_jax.data.transforms import test_batch, train_batch
-from rdc_jax.methods.finetune_options import FinetuneOptions
-from rdc_jax.models.optimiser import make_optimiser, make_schedule
-from rdc_jax.runtime.errors import UserError
+from rdc_jax.data.transforms import test_batch
+from rdc_jax.methods.base import Method, Task
+from rdc_jax.models.model import Model
 
 PyTree = Any
 
-Apply = Callable[[PyTree, Array, bool], tuple[Array, PyTree]]
-"""``(variables, images [b, h, w, 3], train) -> (features [b, d], batch statistics)``.
-
-``variables`` are a dict with ``params``, a dict by module, and maybe ``batch_stats``.
-With ``train`` the batch's own statistics normalise, and the running ones come back
-updated.
-"""
+_INIT = 2**31  # Added to a step's number for the key of ``init``, which is no step's.
 
 
-class Task(NamedTuple):
-    """What fine-tuning may see of a task: no labels of queries.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Adaptation(Method):
+    """A method that fits the model to each task.
+
+    A subclass has ``steps``, a field or a property, and ``init``, ``step`` and
+    ``classify``. A state is any pytree; it holds all that the later calls need of the
+    model.
 
     Attributes:
-      support: Labelled images, as decoded.
-      support_labels: Their classes, 0 … c-1.
-      query: Images to classify, in random order.
-      key: For what is random in training on this task.
+      image_size: Edge of the network's input in pixels; tasks have larger images, as
+        decoded, of which the test transform takes the centre.
+      source_images: How many images of ``config.source`` each task carries as
+        distractors; a class attribute.
     """
 
-    support: UInt8[Array, "s h w 3"]
-    support_labels: Int[Array, " s"]
-    query: UInt8[Array, "q h w 3"]
-    key: Key[Array, ""]
+    inputs = "images"
+    source_images: ClassVar[int] = 0
 
-
-@runtime_checkable
-class Objective(Protocol):
-    """What a network is to learn from a task."""
+    image_size: int = 224
 
     @property
-    def queries(self) -> bool:
-        """Whether it learns from the queries' images too."""
+    def steps(self) -> int:
+        """How often ``step`` is called."""
+        raise NotImplementedError
 
-    def init(self, feat_nd: Array, labels_s: Array) -> tuple[PyTree, PyTree]:
-        """Weights of its own, and what it keeps of the features before training."""
+    @property
+    def recorded(self) -> tuple[int, ...]:
+        """Steps, in order and before the last, after which the answers count too."""
+        return ()
 
-    def loss(
-        self, own: PyTree, kept: PyTree, feat_nd: Array, labels_s: Array
-    ) -> Float[Array, ""]:
-        """What is minimised; ``feat_nd`` are the supports', then the queries'."""
+    @property
+    def step_loop(self) -> str:
+        """Steps driven from ``python`` or ``compiled`` in one loop; ``auto``."""
+        return "auto"
 
-    def classify(
-        self, own: PyTree, feat_nd: Array, labels_s: Array
-    ) -> Float[Array, "q c"]:
-        """Class distances of the queries after training."""
+    @property
+    def phases(self) -> tuple["Adaptation", ...]:
+        """What runs in a row; a later one starts from ``adapted`` of the one before."""
+        return (self,)
 
+    def init(self, key: Key[Array, ""], model: Model, task: Task) -> PyTree:
+        """Give the state before the first step."""
+        raise NotImplementedError
 
-class State(NamedTuple):
-    """What differs between tasks that are being trained on.
+    def step(self, state: PyTree, task: Task, key: Key[Array, ""]) -> PyTree:
+        """Give the state after one more step."""
+        raise NotImplementedError
 
-    Attributes:
-      params: The network's modules that train, and the objective's own weights.
-      batch_stats: The running statistics.
-      optimiser: State of the optimiser.
-      kept: What the objective keeps.
-    """
-
-    params: PyTree
-    batch_stats: PyTree
-    optimiser: PyTree
-    kept: PyTree
-
-
-@dataclasses.dataclass(frozen=True)
-class Finetuner:
-    """An objective applied to a network.
-
-    Attributes:
-      apply: The network.
-      objective: What it learns.
-      options: How it learns.
-      image_size: Edge of the network's input in pixels.
-    """
-
-    apply: Apply
-    objective: Objective
-    options: FinetuneOptions
-    image_size: int
-
-    def init(self, variables: PyTree, task: Task) -> State:
-        """Begin with a task.
-
-        Args:
-          variables: Of the network, as the checkpoint has them.
-          task: To be trained on.
-
-        Raises:
-          UserError: ``options.layers`` names modules that are not there.
-        """
-        stats = variables.get("batch_stats", {})
-        blank = State({"network": {}}, stats, (), ())
-        # As the first step will see them: a fixed target is that of the first step.
-        feat_nd = self._features(variables, blank, task, train=self._by_batch)
-        own, kept = self.objective.init(feat_nd, task.support_labels)
-        network = self._trainable(variables["params"])
-        params = {"network": network, "objective": own}
-        return State(params, stats, self._optimiser().init(params), kept)
-
-    def step(self, variables: PyTree, state: State, task: Task, number: Array) -> State:
-        """Make one step on the whole task.
-
-        Args:
-          variables: As in ``init``.
-          state: Of the task.
-          task: The same as in ``init``.
-          number: Of the step, from 0.
-
-        Returns:
-          The state after it.
-        """
-        images = self._views(task, number)
-
-        def loss(params: PyTree) -> tuple[Array, PyTree]:
-            merged = _merge(variables, params["network"], state.batch_stats)
-            feat_nd, stats = self.apply(merged, images, self._by_batch)
-            value = self.objective.loss(
-                params["objective"], state.kept, feat_nd, task.support_labels
-            )
-            return value, stats
-
-        grads, stats = jax.grad(loss, has_aux=True)(state.params)
-        updates, optimiser = self._optimiser().update(
-            grads, state.optimiser, state.params
-        )
-        if self.options.batch_norm != "updated":
-            stats = state.batch_stats
-        params = optax.apply_updates(state.params, updates)
-        return State(params, stats, optimiser, state.kept)
-
-    def classify(
-        self, variables: PyTree, state: State, task: Task
-    ) -> Float[Array, "q c"]:
+    def classify(self, state: PyTree, task: Task) -> Float[Array, "q c"]:
         """Give class distances of the queries; the smallest is the answer."""
-        feat_nd = self.features(variables, state, task)
-        own = state.params["objective"]
-        return self.objective.classify(own, feat_nd, task.support_labels)
+        raise NotImplementedError
 
-    def features(
-        self, variables: PyTree, state: State, task: Task
-    ) -> Float[Array, "n d"]:
-        """Give the features of the task's images: supports, then queries."""
-        by_batch = self.options.batch_norm == "batch"
-        return self._features(variables, state, task, train=by_batch)
+    def adapted(self, state: PyTree) -> Model:
+        """Give the model as it was fitted: where a next phase starts."""
+        raise NotImplementedError
 
-    @property
-    def _by_batch(self) -> bool:
-        """Whether the images of a step normalise each other."""
-        return self.options.batch_norm != "running"
+    def features(self, state: PyTree, task: Task) -> Float[Array, "n d"]:
+        """Give the fitted model's features of the task's images, for pictures."""
+        return self.adapted(state).embed(test_images(task, self.image_size))
 
-    def _features(
-        self, variables: PyTree, state: State, task: Task, *, train: bool
-    ) -> Float[Array, "n d"]:
-        merged = _merge(variables, state.params["network"], state.batch_stats)
-        return self.apply(merged, self._images(task), train)[0]
-
-    def _images(self, task: Task) -> Float[Array, "n size size 3"]:
-        images = jax.numpy.concatenate([task.support, task.query])
-        return test_batch(images, self.image_size)
-
-    def _views(self, task: Task, number: Array) -> Float[Array, "n size size 3"]:
-        """What a step sees of the images it learns from."""
-        if not self.objective.queries:
-            task = task._replace(query=task.query[:0])
-        if not self.options.augment:
-            return self._images(task)
-        images = jax.numpy.concatenate([task.support, task.query])
-        keys = jax.random.split(jax.random.fold_in(task.key, number), len(images))
-        return train_batch(keys, images, self.image_size)
-
-    def _trainable(self, params: PyTree) -> PyTree:
-        layers = self.options.layers or tuple(params)
-        if layers == ("none",):
-            return {}
-        for name in layers:
-            if name not in params:
-                raise UserError(
-                    f"config.finetune.layers has {name!r}: the network's modules are "
-                    f"{', '.join(sorted(params))}"
-                )
-        return {name: params[name] for name in layers}
-
-    def _optimiser(self) -> optax.GradientTransformation:
-        options = self.options.optimiser_options
-        optimiser = make_optimiser(options, make_schedule(options, self.options.steps))
-        if self.options.relative:
-            return optax.chain(optimiser, optax.scale_by_param_block_rms())
-        return optimiser
+    def __call__(self, task: Task, model: Model | None = None) -> Float[Array, "q c"]:
+        """Take all steps in one program, and answer."""
+        if model is None or task.key is None:
+            raise ValueError(f"method {self.name} needs a model and a task with a key")
+        return answers(self, model, task)[-1]
 
 
-def _merge(variables: PyTree, trained: PyTree, batch_stats: PyTree) -> PyTree:
-    """The network with a task's weights in it."""
-    params = {**variables["params"], **trained}
-    return {"params": params, "batch_stats": batch_stats}
+def test_images(task: Task, size: int) -> Float[Array, "n size size 3"]:
+    """Transform the task's images, supports first, as the network expects them."""
+    return test_batch(jnp.concatenate([task.support, task.query]), size)
+
+
+def answers(method: Adaptation, model: Model, task: Task) -> Float[Array, "m q c"]:
+    """Give class distances after each recorded step and the last, in one program."""
+
+    def begin(phase: Adaptation, number: int, start: Model) -> PyTree:
+        return phase.init(init_key(task, number), start, task)
+
+    def advance(phase: Adaptation, state: PyTree, start: int, stop: int) -> PyTree:
+        def body(number: Int[Array, ""], state: PyTree) -> PyTree:
+            return phase.step(state, task, jax.random.fold_in(task.key, number))
+
+        return lax.fori_loop(start, stop, body, state)
+
+    def follow(
+        phase: Adaptation, number: int, last: Adaptation, state: PyTree
+    ) -> PyTree:
+        return begin(phase, number, last.adapted(state))
+
+    states = trajectory(method, lambda p: begin(p, 0, model), follow, advance)
+    return jnp.stack([phase.classify(state, task) for phase, state in states])
+
+
+def init_key(task: Task, number: int) -> Key[Array, ""]:
+    """Give the key of the phase whose first step has this number."""
+    return jax.random.fold_in(task.key, _INIT + number)
+
+
+def trajectory(
+    method: Adaptation,
+    begin: Callable[[Adaptation], PyTree],
+    follow: Callable[[Adaptation, int, Adaptation, PyTree], PyTree],
+    advance: Callable[[Adaptation, PyTree, int, int], PyTree],
+) -> Iterator[tuple[Adaptation, PyTree]]:
+    """Go through the phases of a method, whoever drives the steps.
+
+    Steps are numbered through all phases.
+
+    Args:
+      method: What is run.
+      begin: Makes the first phase's state.
+      follow: From a phase, the number of its first step, the phase before it and the
+        state that was left, to its state.
+      advance: From a phase and its state to that after the steps ``start … stop-1``.
+
+    Yields:
+      The phase and its state after each recorded step, and after the last one. A state
+      must be used before the next one is asked for, which may take its memory.
+    """
+    start, last, state = 0, None, None
+    for phase in method.phases:
+        state = begin(phase) if last is None else follow(phase, start, last, state)
+        end = start + phase.steps
+        for stop in [number for number in method.recorded if start <= number < end]:
+            state = advance(phase, state, start, stop)
+            yield phase, state
+            start = stop
+        state = advance(phase, state, start, end)
+        start, last = end, phase
+    assert last is not None
+    yield last, state

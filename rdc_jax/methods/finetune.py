@@ -1,44 +1,57 @@
 """Fine-tuning on the labelled images: the baseline of Table 2, the start of Table 5."""
 
 import dataclasses
+from typing import Any
 
-from jaxtyping import Array, Float
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
 
-from rdc_jax.core import prototypes
 from rdc_jax.core.params import RDCParams
-from rdc_jax.methods.adapt import Apply, Finetuner
-from rdc_jax.methods.base import Method, Task, register
-from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.methods.base import Task, register
+from rdc_jax.methods.gradient import GradientAdaptation, on_features
+from rdc_jax.methods.npc import nearest_prototype
 from rdc_jax.methods.rdc import calibrated, check_neighbours
-from rdc_jax.methods.supervised import ClassifyFeatures, SupervisedObjective
 from rdc_jax.models.model import Model
 
 
 @register("finetune")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Finetune(Method):
-    """All layers and a linear head, on the supports (Table 2).
-
-    Attributes:
-      finetune: How the network is fitted.
-    """
+class Finetune(GradientAdaptation):
+    """All layers and a linear head, on the supports (Table 2)."""
 
     title = "Fine-tuning"
     transductive = False
-    inputs = "images"
+    sees = ("support",)
 
-    finetune: FinetuneOptions = FinetuneOptions()
+    def start(
+        self, key: Key[Array, ""], feat_nd: Float[Array, "n d"], task: Task
+    ) -> tuple[Any, None]:
+        """A head of zeros: all classes are equally likely at first."""
+        del key
+        kernel_dc = jnp.zeros((feat_nd.shape[1], task.num_classes))
+        return {"kernel": kernel_dc, "bias": jnp.zeros(task.num_classes)}, None
 
-    def classifier(self, num_classes: int) -> ClassifyFeatures | None:
-        """What answers by the fine-tuned features; None: the linear head."""
-        del num_classes
-        return None
+    def loss(
+        self,
+        head_params: Any,
+        targets: None,
+        feat_nd: Float[Array, "s d"],
+        out: dict[str, Any],
+        task: Task,
+    ) -> Float[Array, ""]:
+        """Mean cross-entropy of the head on the supports."""
+        del targets, out
+        entropies_s = optax.softmax_cross_entropy_with_integer_labels(
+            _logits(head_params, feat_nd), task.support_labels
+        )
+        return entropies_s.mean()
 
-    def finetuner(self, apply: Apply, num_classes: int, image_size: int) -> Finetuner:
-        """Make pure functions of one task."""
-        classifier = self.classifier(num_classes)
-        objective = SupervisedObjective(num_classes, classifier)
-        return Finetuner(apply, objective, self.finetune, image_size)
+    def answer(
+        self, head_params: Any, feat_nd: Float[Array, "n d"], task: Task
+    ) -> Float[Array, "q c"]:
+        """Negative logits of the head."""
+        return -_logits(head_params, on_features(task, feat_nd).query)
 
 
 @register("finetune_linear", layers=("none",), batch_norm="running")
@@ -54,20 +67,17 @@ class NPCL2DA(Finetune):
 
     title = "NPC + l2 norm + DA"
 
-    def classifier(self, num_classes: int) -> ClassifyFeatures:
-        """Nearest prototypes."""
-
-        def classify(
-            support_sd: Array, labels_s: Array, query_qd: Array
-        ) -> Float[Array, "q c"]:
-            return prototypes.npc(support_sd, labels_s, query_qd, num_classes)
-
-        return classify
+    def answer(
+        self, head_params: Any, feat_nd: Float[Array, "n d"], task: Task
+    ) -> Float[Array, "q c"]:
+        """NPC on l2-normalised features; the head was for training alone."""
+        del head_params
+        return nearest_prototype(on_features(task, feat_nd))
 
 
 @register("rdc_da", augment=True)
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RDCDA(NPCL2DA):
+class RDCDA(Finetune):
     """RDC after fine-tuning on augmented supports (Table 5).
 
     Attributes:
@@ -80,18 +90,18 @@ class RDCDA(NPCL2DA):
 
     rdc: RDCParams = RDCParams()
 
-    def classifier(self, num_classes: int) -> ClassifyFeatures:
-        """RDC."""
-
-        def classify(
-            support_sd: Array, labels_s: Array, query_qd: Array
-        ) -> Float[Array, "q c"]:
-            task = Task(support_sd, labels_s, query_qd, num_classes)
-            return calibrated(task, self.rdc).class_distances
-
-        return classify
+    def answer(
+        self, head_params: Any, feat_nd: Float[Array, "n d"], task: Task
+    ) -> Float[Array, "q c"]:
+        """RDC on the fitted features; the head was for training alone."""
+        del head_params
+        return calibrated(on_features(task, feat_nd), self.rdc).class_distances
 
     def check(self, task: Task, model: Model | None = None) -> None:
         """Refuse neighbourhoods that are the whole task."""
         super().check(task, model)
         check_neighbours(task, self.rdc)
+
+
+def _logits(params: Any, feat_nd: Float[Array, "n d"]) -> Float[Array, "n c"]:
+    return feat_nd @ params["kernel"] + params["bias"]

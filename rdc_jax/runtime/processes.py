@@ -5,6 +5,7 @@ global arrays, so losses, gradients and batch-norm statistics are those of the g
 batch, whatever the number of devices.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -115,8 +116,16 @@ def is_first() -> bool:
     return jax.process_index() == 0
 
 
-def broadcast_from_first(number: int) -> int:
-    """Give the first process's number to all of them; they must call this together."""
+def broadcast_from_first(value: Any) -> Any:
+    """Give the first process's value to all of them; they must call this together.
+
+    Args:
+      value: JSON-able; what other processes give is not looked at.
+    """
     if jax.process_count() == 1:
-        return number
-    return int(multihost_utils.broadcast_one_to_all(np.asarray(number)))
+        return value
+    text = json.dumps(value).encode() if is_first() else b""
+    size = int(multihost_utils.broadcast_one_to_all(np.asarray(len(text))))
+    buffer = np.zeros(size, np.uint8)
+    buffer[: len(text)] = np.frombuffer(text, np.uint8)
+    return json.loads(bytes(multihost_utils.broadcast_one_to_all(buffer)))

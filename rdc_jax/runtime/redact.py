@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 # Fields whose value is a place on somebody's machine, whatever it looks like.
-_PLACES = {"data_dir", "cache_dir", "checkpoint", "plugins", "init_from", "workdir"}
+_PLACES = {
+    *("data_dir", "cache_dir", "workdir"),
+    *("checkpoint", "checkpoints", "init_from", "plugins"),
+}
 _ABSOLUTE = re.compile(r"^(/|~|\.\./|\\\\|[A-Za-z]:[\\/])")
 
 

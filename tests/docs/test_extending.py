@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tiny
 
+import rdc_jax
 from configs import pretrain as pretrain_config
 from rdc_jax import methods, models
 from rdc_jax.methods import Task, get_method
@@ -116,3 +117,35 @@ def test_an_objective_trains_with_an_adversary_around_it(tmp_path, monkeypatch):
     model = models.load_model(tmp_path / "run")
     assert model.metadata["method"] == flags["method"]
     get_method("npc_l2").check(Task(1, 1, 1, num_classes=2), model)
+
+
+def test_a_method_on_features():
+    load("feature_method")
+    key = jax.random.key(0)
+    support, query = jax.random.normal(key, (2, 6, 16))
+    labels = jnp.array([0, 1, 2, 0, 1, 2])
+    for text in ("cosine", "cosine(power=0.5;prepare=l2+centre)"):
+        dist_qc = rdc_jax.get(text)(support, labels, query, num_classes=3)
+        assert dist_qc.shape == (6, 3)
+    with pytest.raises(UserError, match=r"power=-1\.0: must be above 0"):
+        rdc_jax.get("cosine(power=-1.0)")
+
+
+def test_a_method_that_adapts_in_two_phases_beside_source_images():
+    load("adaptation")
+    text = "away_and_together(away={};steps=2;learning_rate=0.01)"
+    images = jnp.zeros((1, tiny.SIZE, tiny.SIZE, 3))
+    model = wrap(tiny.TinyNet(), tiny.TinyNet().init(jax.random.key(0), images))
+    draw = np.random.default_rng(0).integers
+    support, query, source = (
+        jnp.asarray(draw(0, 256, (n, 18, 18, 3)), jnp.uint8) for n in (6, 4, 8)
+    )
+    task = Task(support, jnp.repeat(jnp.arange(3), 2), query, 3, key=jax.random.key(1))
+    answers = []
+    for away, distractors in ((3, source), (1, source), (3, 255 - source)):
+        method = get_method(text.format(away), image_size=tiny.SIZE)
+        pair = (distractors, jnp.zeros(8, jnp.int32))
+        answers.append(jax.jit(method)(task.replace(distractors=pair), model))
+        assert answers[-1].shape == (4, 3)
+    assert not np.allclose(answers[0], answers[1])  # Its own parameter counts,
+    assert not np.allclose(answers[0], answers[2])  # and so do images of the source.

@@ -1,28 +1,29 @@
 """Neighbour sets counted by plain loops, and warnings in plain words."""
 
 import jax
+import numpy as np
 import pytest
-from evaluation.worlds import PARAMS, SPEC, make_features, make_judge, make_sampler
+from evaluation.worlds import PARAMS, SPEC, counts_of, make_task
 from oracles import rdc as oracle
 
 from rdc_jax.core.params import RDCParams
 from rdc_jax.evaluation import diagnostics
-from rdc_jax.methods import Task
 
 S = SPEC.support_size
 
 
 @pytest.fixture(scope="module")
 def task():
-    feat_nd, labels_n = make_features()
-    found = make_sampler(labels_n)(range(1))
-    return feat_nd[found.indices[0]], found.labels[0]
+    """Features and labels of all images."""
+    task, labels_q = make_task()
+    feat_nd = np.concatenate([task.support, task.query])
+    return feat_nd, np.concatenate([task.support_labels, labels_q])
 
 
 @pytest.fixture(scope="module")
-def counts(task):
-    count = jax.jit(lambda f, y: diagnostics.count(f, y, S, SPEC.way, PARAMS))
-    return dict(zip(diagnostics.COLUMNS, map(int, count(*task)), strict=True))
+def counts():
+    count = jax.jit(lambda task, labels_q: diagnostics.count(task, labels_q, PARAMS))
+    return dict(zip(diagnostics.COLUMNS, map(int, count(*make_task())), strict=True))
 
 
 def members(sets, labels):
@@ -55,18 +56,14 @@ def test_pairs_that_share_no_neighbour(task, counts):
     assert counts["jaccard_one"] == (jaccard_nn[S:, :S] == 1).sum() > 0
 
 
-def test_beside_rdc_they_cost_next_to_nothing(task):
+def test_beside_rdc_they_cost_next_to_nothing():
     """The compiler finds that the sets are those of RDC."""
-    judge = make_judge("rdc_one_space")
-    alone = judge.methods[0]
 
     def flops(fn):
-        return jax.jit(fn).lower(*task).compile().cost_analysis()["flops"]
+        return jax.jit(fn).lower(*make_task()).compile().cost_analysis()["flops"]
 
-    def classify(feat_nd, labels_n):
-        return alone.method(Task(feat_nd[:S], labels_n[:S], feat_nd[S:], SPEC.way))
-
-    assert flops(judge) < 1.15 * flops(classify)
+    both, alone = (counts_of("rdc_one_space", diagnosed=p) for p in (PARAMS, None))
+    assert flops(both) < 1.15 * flops(alone)
 
 
 def test_counts_become_shares_and_means():

@@ -1,78 +1,91 @@
 """Counts do not depend on how the work is divided."""
 
+import functools
 import logging
 
 import jax
 import numpy as np
 import pytest
-from evaluation.worlds import SPEC, make_features, make_judge, make_sampler
+from evaluation.worlds import PARAMS, SPEC, make_features, make_sampler
 
+from rdc_jax import methods
 from rdc_jax.evaluation.engine import Engine
-from rdc_jax.evaluation.feature_pass import FeaturePass
+from rdc_jax.evaluation.scoring import count_on_features
 from rdc_jax.runtime.errors import UserError
 
-EPISODES = 23
+TASKS = 23
 EIGHT = pytest.param(8, marks=pytest.mark.devices8)
+BOTH = tuple(methods.get_method(name, rdc=PARAMS) for name in ("npc_l2", "rdc"))
+CHEAP = BOTH[:1]  # Compiles in no time.
 
 
-@pytest.fixture(scope="module")
-def world():
-    feat_nd, labels_n = make_features()
-    return make_judge("npc_l2", "rdc"), feat_nd, make_sampler(labels_n)
+@functools.cache
+def world(per_class=12):
+    feat_nd, labels_n = make_features(per_class=per_class)
+    return feat_nd, make_sampler(labels_n)
 
 
-@pytest.fixture(scope="module")
-def cheap(world):
-    """The same tasks, and a judge that compiles in no time."""
-    return make_judge("npc_l2"), *world[1:]
+def make_tasks(numbers, per_class=12):
+    """Tasks with their rows gathered by NumPy, and their queries' labels."""
+    feat_nd, sampler = world(per_class)
+    tasks, s = sampler(numbers), SPEC.support_size
+    support, query = (feat_nd[rows] for rows in np.split(tasks.indices, [s], axis=1))
+    task = methods.Task(support, tasks.labels[:, :s], query, num_classes=SPEC.way)
+    return task, tasks.labels[:, s:]
 
 
-def run(engine, world, episodes=range(EPISODES)):
-    """All blocks in one array; checks that they follow one another."""
-    counts, following = [], episodes.start
-    for block in engine.run(FeaturePass(*world), episodes):
-        assert block.start == following
-        following += len(block.counts)
-        counts.append(block.counts)
-    assert following == episodes.stop
+def counter(engine, used=CHEAP, **kwargs):
+    def count(numbers):
+        arrays = jax.device_put(make_tasks(numbers, **kwargs), engine.layout.sharded)
+        static = (used, None)
+        return engine.map(count_on_features, *arrays, static=static, shared=(None,))
+
+    return count
+
+
+def run(engine, used=CHEAP, tasks=range(TASKS), count=None, **kwargs):
+    count = count or counter(engine, used, **kwargs)
+    counts = list(engine.run(count, tasks, max_batch=16, prefetch=1))
+    assert sum(map(len, counts)) == len(tasks)
     return np.concatenate(counts)
 
 
 @pytest.fixture(scope="module")
-def whole(world):
-    return run(Engine(), world)
+def whole():
+    return run(Engine(), BOTH)
 
 
-def plain_counts(world, number):
-    """One episode with its rows gathered by NumPy, outside of any engine."""
-    judge, feat_nd, sampler = world
-    task = sampler(range(number, number + 1))
-    return np.asarray(jax.jit(judge)(feat_nd[task.indices[0]], task.labels[0]))
+def plain_counts(number):
+    """One task outside of any engine."""
+    one = jax.tree.map(lambda x: x[0], make_tasks(np.array([number])))
+    return np.asarray(
+        jax.jit(functools.partial(count_on_features, BOTH, None, None))(*one)
+    )
 
 
-def test_an_episode_s_counts_are_those_of_its_own_images(world, whole):
-    for number in (0, 9, EPISODES - 1):
-        np.testing.assert_array_equal(whole[number], plain_counts(world, number))
+def test_a_task_s_counts_are_those_of_its_own_images(whole):
+    for number in (0, 9, TASKS - 1):
+        np.testing.assert_array_equal(whole[number], plain_counts(number))
 
 
-def test_methods_are_right_more_often_than_chance_but_not_always(world, whole):
-    right_m = whole[:, : len(world[0].methods)].mean(axis=0) / SPEC.query_size
+def test_methods_are_right_more_often_than_chance_but_not_always(whole):
+    right_m = whole.mean(axis=0) / SPEC.query_size
     assert (right_m > 1.5 / SPEC.way).all()
     assert (right_m < 0.99).all()
 
 
 @pytest.mark.parametrize("devices", [1, 2, EIGHT])
-@pytest.mark.parametrize("chunk", [1, 7, EPISODES])
-def test_chunks_and_devices_change_no_prediction(world, whole, chunk, devices):
+@pytest.mark.parametrize("chunk", [1, 7, TASKS])
+def test_chunks_and_devices_change_no_prediction(whole, chunk, devices):
     engine = Engine(chunk=chunk, devices=jax.devices()[:devices])
-    np.testing.assert_array_equal(run(engine, world), whole)
+    np.testing.assert_array_equal(run(engine, BOTH), whole)
 
 
-def test_a_run_may_begin_anywhere(cheap):
+def test_a_run_may_begin_anywhere():
     engine = Engine(chunk=7, devices=jax.devices()[:1])
-    whole = run(engine, cheap)
+    whole = run(engine)
     for start in (1, 7, 8, 22):
-        got = run(engine, cheap, range(start, EPISODES))
+        got = run(engine, tasks=range(start, TASKS))
         np.testing.assert_array_equal(got, whole[start:])
 
 
@@ -80,52 +93,45 @@ def test_one_compilation_serves_data_sets_of_any_size(caplog):
     engine = Engine(chunk=8)
     with caplog.at_level(logging.INFO, "rdc_jax"):
         for per_class in (12, 15):
-            feat_nd, labels_n = make_features(per_class=per_class)
-            run(engine, (make_judge("npc"), feat_nd, make_sampler(labels_n)))
-    assert caplog.text.count("compiled judge for 8 episodes") == 1
-    assert engine.programs.seconds > 0
+            run(engine, per_class=per_class)
+    assert caplog.text.count("compiled count_on_features for 8 tasks") == 1
+    assert engine.compiling > 0
 
 
-def test_chunks_are_even(cheap):
+def test_chunks_are_even():
     engine = Engine(chunk=20, devices=jax.devices()[:1])
-    blocks = engine.run(FeaturePass(*cheap), range(EPISODES))
-    sizes = [len(block.counts) for block in blocks]
-    assert sizes == [12, 11]
+    counts = engine.run(counter(engine), range(TASKS), max_batch=1)
+    assert [len(each) for each in counts] == [12, 11]
 
 
-class SmallMemory(FeaturePass):
-    """Has no memory for more than ``room`` episodes at a time."""
+def small_memory(count, room):
+    """As a device without memory for more than so many tasks at a time."""
 
-    room = 5
-
-    def __call__(self, numbers, programs):
-        if len(numbers) > self.room:
+    def limited(numbers):
+        if len(numbers) > room:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-        return super().__call__(numbers, programs)
+        return count(numbers)
+
+    return limited
 
 
-def test_a_chunk_that_does_not_fit_is_halved_and_told(cheap, caplog):
+def test_a_chunk_that_does_not_fit_is_halved_and_told(caplog):
     engine = Engine(chunk=16, devices=jax.devices()[:1])
-    blocks = list(engine.run(SmallMemory(*cheap), range(EPISODES)))
-    counts = np.concatenate([block.counts for block in blocks])
-    np.testing.assert_array_equal(counts, run(Engine(), cheap))
-    assert "a chunk of 12 episodes does not fit into memory" in caplog.text
+    counts = run(engine, count=small_memory(counter(engine), room=5))
+    np.testing.assert_array_equal(counts, run(Engine()))
+    assert "a chunk of 12 tasks does not fit into memory" in caplog.text
     assert "going on with 3 at a time" in caplog.text
 
 
-def test_a_task_too_large_for_a_device_is_told(cheap):
-    engine, work = Engine(chunk=2, devices=jax.devices()[:1]), SmallMemory(*cheap)
-    work.room = 0
-    with pytest.raises(UserError, match="one episode a device does not fit"):
-        list(engine.run(work, range(EPISODES)))
-
-
-def test_other_errors_of_the_device_are_not_hidden(cheap, monkeypatch):
+def test_a_task_too_large_for_a_device_is_told():
     engine = Engine(chunk=2, devices=jax.devices()[:1])
+    with pytest.raises(UserError, match="one task a device does not fit"):
+        run(engine, count=small_memory(counter(engine), room=0))
 
-    def fail(*unused):
+
+def test_other_errors_of_the_device_are_not_hidden():
+    def fail(numbers):
         raise jax.errors.JaxRuntimeError("INTERNAL: broken")
 
-    monkeypatch.setattr(FeaturePass, "__call__", fail)
     with pytest.raises(jax.errors.JaxRuntimeError, match="broken"):
-        run(engine, cheap)
+        run(Engine(chunk=2), count=fail)

@@ -42,7 +42,7 @@ def test_a_finished_run_is_only_summed_up(config, tmp_path, caplog):
     (tmp_path / "run/results.json").unlink()
     with caplog.at_level(logging.INFO, "rdc_jax"):
         evaluate(config.to_dict(), tmp_path / "run")
-    assert "40 of 40 episodes are on record" in caplog.text
+    assert "40 of 40 tasks are on record" in caplog.text
     assert "compiled" not in caplog.text and "features of" not in caplog.text
     assert content(tmp_path / "run") == before
 
@@ -106,6 +106,39 @@ def test_a_method_of_one_s_own_takes_ten_lines(config, tmp_path):
     assert mine["title"] == "Nearest support"
     assert mine["accuracy"] == npc["accuracy"]  # one support is its own prototype
     assert not found["neighbours"]
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_method_is_added_to_a_finished_run(config, tmp_path, caplog):
+    before = content(tmp_path / "run")["ledger.jsonl"]
+    config.methods = "npc,rdc_one_space,npc_l2"
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        found = evaluate(config.to_dict(), tmp_path / "run")
+    assert "40 of 80 tasks are on record" in caplog.text
+    assert content(tmp_path / "run")["ledger.jsonl"].startswith(before)
+    assert found["provenance"]["config"]["methods"] == config.methods
+    rows = [(row["method"], row["episodes"]) for row in found["rows"][:3]]
+    assert rows == [(name, 20) for name in config.methods.split(",")]
+    config.methods = "npc"
+    evaluate(config.to_dict(), tmp_path / "run")  # What is left out stays on record.
+    config.methods = "npc,npc_l2"
+    with pytest.raises(UserError, match=r"groups\.features\.columns="):
+        evaluate(config.to_dict(), tmp_path / "run")
+
+
+def test_methods_answer_with_several_models(config, tmp_path):
+    worlds.write_checkpoint(tmp_path / "other", seed=1)
+    config.update(methods="npc,npc@other,rdc_ft@other", shots="1", episodes=4)
+    config.checkpoints = f"other={tmp_path}/other"
+    config.finetune.update(steps=1, learning_rate=1e-2)
+    found = evaluate(config.to_dict(), tmp_path / "run")
+    titles = [row["title"] for row in found["rows"]]
+    assert titles == ["NPC", "NPC (other)", "RDC-FT (other)"]
+    accuracies = [row["accuracy"] for row in found["rows"]]
+    assert accuracies[0] != accuracies[1]
+    config.methods = "npc@third"
+    with pytest.raises(UserError, match=r"there is no config\.checkpoints\.third"):
+        evaluate(config.to_dict(), tmp_path / "third")
 
 
 def test_unreadable_images_are_told_or_left_out(config, tmp_path, data_dir, caplog):

@@ -52,7 +52,23 @@ def test_the_header_is_kept_as_it_was_first_written(path):
     changes = {"data_dir": "/b", "chunk": 7, "baseline": "rdc"}
     moved = {**HEADER, "config": {**HEADER["config"], **changes}}
     with Ledger(path, moved) as ledger:
-        assert ledger.header == {"format": 1, **HEADER}
+        assert ledger.header == {"format": 2, **HEADER}
+
+
+def test_groups_of_methods_are_kept_and_may_be_added(path):
+    record = {"columns": ["npc", "rdc"], "model": "ab"}
+    with Ledger(path, HEADER) as ledger:
+        ledger.begin("features", record)
+    with Ledger(path, HEADER) as ledger:
+        ledger.begin("rdc_ft", {"columns": ["rdc_ft"]})
+        ledger.begin("features", record)
+        with pytest.raises(UserError, match=r"groups\.features\.model='ab'.*'cd'"):
+            ledger.begin("features", {**record, "model": "cd"})
+        ledger.append(Stage("cub", 1, "rdc_ft"), COUNTS[:1, :1])
+    with Ledger(path, {**HEADER, "config": {**HEADER["config"]}}) as ledger:
+        assert [*ledger.groups] == ["features", "rdc_ft"]
+        assert ledger.groups["features"] == record
+        assert ledger.done(ONE) == 6 and ledger.done(Stage("cub", 1, "rdc_ft")) == 1
 
 
 def test_a_ledger_is_readable_by_people(path):

@@ -82,7 +82,7 @@ def test_killed_runs_end_in_the_same_bytes(start, whole, tmp_path):
         process.send_signal(signal.SIGKILL)
         process.communicate()
     _, errors = finish(start(workdir))
-    assert "of 40 episodes are on record" in errors
+    assert "of 40 tasks are on record" in errors
     assert content(workdir) == content(whole)
 
 

@@ -34,10 +34,10 @@ def ledger(tmp_path, options):
         "checkpoint": {"arch": "resnet10", "fingerprint": "0123456789abcdef"},
         "backend": {"platform": "cpu", "device": "cpu"},
         "versions": {"jax": "1.0"},
-        "columns": {"features": columns},
     }
     rng = np.random.default_rng(0)
     with Ledger(tmp_path / "ledger.jsonl", header) as ledger:
+        ledger.begin("features", {"columns": columns})
         for shot in options.shots:
             for dataset in DATASETS:
                 right = rng.integers(5, QUERIES + 1, (EPISODES, 3))
@@ -155,7 +155,9 @@ def test_without_the_baseline_there_are_no_gains_by_purity(options):
 
 def test_files_hold_the_results_and_where_they_come_from(found, tmp_path, ledger):
     assert json.loads((tmp_path / "results.json").read_text()) == found
-    assert found["provenance"] == ledger.header
+    methods = {"methods": "npc,npc_l2,rdc"}
+    header = {**ledger.header, "config": ledger.header["config"] | methods}
+    assert found["provenance"] == header
     assert (tmp_path / "table.md").read_text() == table.markdown(found)
     assert {p.name for p in tmp_path.iterdir()} == {
         "ledger.jsonl",

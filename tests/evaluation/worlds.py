@@ -1,5 +1,7 @@
 """Small worlds: features with classes, images in folders, a tiny network."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +11,7 @@ from PIL import Image
 import rdc_jax
 from rdc_jax import methods
 from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
-from rdc_jax.evaluation.judge import Judge
-from rdc_jax.evaluation.options import Entry
+from rdc_jax.evaluation.scoring import count_on_features
 from rdc_jax.models.checkpoints import Checkpoints
 
 SPEC = EpisodeSpec(way=4, shot=2, query=5)
@@ -31,11 +32,22 @@ def make_sampler(labels_n, *, spec=SPEC, seed=0):
     return EpisodeSampler(labels_n, spec, seed=seed, dataset="world")
 
 
-def make_judge(*names, spec=SPEC, params=PARAMS):
-    found = tuple(
-        Entry(name, methods.get_method(name, rdc=params)) for name in names or ALL
+def make_task(number=0, *, spec=SPEC):
+    """A task of the world, and the labels of its queries."""
+    feat_nd, labels_n = make_features()
+    tasks, s = (
+        make_sampler(labels_n, spec=spec)(range(number, number + 1)),
+        spec.support_size,
     )
-    return Judge(found, spec.way, params, spec.support_size)
+    feat_md, labels_m = feat_nd[tasks.indices[0]], tasks.labels[0]
+    arrays = map(jnp.asarray, (feat_md[:s], labels_m[:s], feat_md[s:]))
+    return methods.Task(*arrays, num_classes=spec.way), jnp.asarray(labels_m[s:])
+
+
+def counts_of(*names, params=PARAMS, diagnosed=None):
+    """What counts the right answers of methods on one task."""
+    found = tuple(methods.get_method(name, rdc=params) for name in names or ALL)
+    return functools.partial(count_on_features, found, diagnosed, None)
 
 
 def write_images(root, *, name="photos", classes=5, per_class=9):
@@ -52,11 +64,11 @@ def write_images(root, *, name="photos", classes=5, per_class=9):
     return root
 
 
-def write_checkpoint(root):
+def write_checkpoint(root, *, seed=0):
     """Write the weights of a tiny network that has not been trained."""
     network = tiny.TinyNet()
     images = jnp.zeros((1, tiny.SIZE, tiny.SIZE, 3))
-    variables = jax.jit(network.init)(jax.random.key(0), images)
+    variables = jax.jit(network.init)(jax.random.key(seed), images)
     with Checkpoints(root / "checkpoints") as checkpoints:
         checkpoints.save(
             1,

@@ -1,4 +1,4 @@
-"""Fine-tuning on one task: the paper's algorithm, and each of its readings."""
+"""Adaptation by gradient: the paper's algorithm, and each of its readings."""
 
 import dataclasses
 import functools
@@ -13,11 +13,9 @@ import tiny
 import rdc_jax
 from rdc_jax.core.calibration import original_distances
 from rdc_jax.data.transforms import test_batch as transformed
-from rdc_jax.methods.adapt import Finetuner, Task
-from rdc_jax.methods.calibration import CalibrationObjective
+from rdc_jax.methods import Task, get_method
 from rdc_jax.methods.finetune_options import FinetuneOptions
-from rdc_jax.methods.supervised import SupervisedObjective
-from rdc_jax.models.functional import apply_fn
+from rdc_jax.models.model import wrap
 from rdc_jax.runtime.errors import UserError
 
 WAY, SHOT, QUERY = 3, 2, 4
@@ -26,12 +24,12 @@ NETWORK = tiny.TinyNet()
 
 
 @pytest.fixture(scope="module")
-def variables():
+def model():
     shape = jnp.zeros((1, tiny.SIZE, tiny.SIZE, 3))
     start = jax.jit(NETWORK.init)(jax.random.key(0), shape)
     # Running statistics that are not those of any batch, as a checkpoint's.
     stats = {"norm": {"mean": jnp.full(8, 0.05), "var": jnp.full(8, 0.4)}}
-    return {"params": start["params"], "batch_stats": stats}
+    return wrap(NETWORK, {"params": start["params"], "batch_stats": stats})
 
 
 @pytest.fixture(scope="module")
@@ -42,24 +40,28 @@ def task():
     noise = rng.integers(-60, 60, (len(labels_n), 20, 20, 3))
     images = (colour_c[labels_n] + noise).clip(0, 255).astype(np.uint8)
     s = WAY * SHOT
-    key = jax.random.key(3)
-    return Task(*map(jnp.asarray, (images[:s], labels_n[:s], images[s:])), key)
+    arrays = map(jnp.asarray, (images[:s], labels_n[:s], images[s:]))
+    return Task(*arrays, num_classes=WAY, key=jax.random.key(3))
 
 
-def make(*, loss="kl", params=PARAMS, dtype="float32", **options):
-    options = FinetuneOptions(**{"learning_rate": 1e-2, "dtype": dtype, **options})
-    objective = CalibrationObjective(WAY, params, options, loss)
-    network = NETWORK.clone(dtype=jnp.dtype(dtype))
-    return Finetuner(apply_fn(network), objective, options, tiny.SIZE)
+def make(name="rdc_ft", *, params=PARAMS, **options):
+    options = FinetuneOptions(**{"learning_rate": 1e-2, **options})
+    return get_method(name, rdc=params, finetune=options, image_size=tiny.SIZE)
 
 
-def train(finetuner, variables, task, steps=3):
+def train(method, model, task, steps=3):
     """States before the first step and after each one."""
-    states = [jax.jit(finetuner.init)(variables, task)]
-    step = jax.jit(finetuner.step)
+    states = [jax.jit(method.init)(jax.random.key(0), model, task)]
+    step = jax.jit(method.step)
     for number in range(steps):
-        states.append(step(variables, states[-1], task, number))
+        key = jax.random.fold_in(task.key, number)
+        states.append(step(states[-1], task, key))
     return states
+
+
+def network_of(model):
+    """The network's variables, by collection."""
+    return {kind: tree["backbone"] for kind, tree in model.variables.items()}
 
 
 def same(one, other):
@@ -68,15 +70,15 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("batch_norm", ["batch", "running", "updated"])
-def test_first_steps_equal_a_torch_reference(variables, task, batch_norm):
+def test_first_steps_equal_a_torch_reference(model, task, batch_norm):
     torch = pytest.importorskip("torch", reason="needs the extra [torch]")
     from methods import torch_finetune
 
-    finetuner = make(batch_norm=batch_norm)
-    ours = train(finetuner, variables, task)
+    method = make(batch_norm=batch_norm)
+    ours = train(method, model, task)
     images = transformed(jnp.concatenate([task.support, task.query]), tiny.SIZE)
     inputs = torch.from_numpy(np.array(images).transpose(0, 3, 1, 2))
-    theirs = torch_finetune.TinyNet(variables).train(batch_norm != "running")
+    theirs = torch_finetune.TinyNet(network_of(model)).train(batch_norm != "running")
     adam = torch.optim.Adam(theirs.parameters(), lr=1e-2)
     labels_s = np.asarray(task.support_labels)
     for before, after in itertools.pairwise(ours):
@@ -86,9 +88,7 @@ def test_first_steps_equal_a_torch_reference(variables, task, batch_norm):
         adam.zero_grad()
         loss.backward()
         adam.step()
-        assert loss_at(finetuner, variables, before, task) == pytest.approx(
-            loss.item(), rel=1e-4
-        )
+        assert loss_at(method, before, task) == pytest.approx(loss.item(), rel=1e-4)
         params = after.params["network"]
         for mine, other in (
             (params["conv"]["kernel"], theirs.conv.weight.permute(2, 3, 1, 0)),
@@ -97,32 +97,29 @@ def test_first_steps_equal_a_torch_reference(variables, task, batch_norm):
         ):
             np.testing.assert_allclose(mine, other.detach().numpy(), atol=2e-5)
     if batch_norm == "updated":
-        running = ours[-1].batch_stats["norm"]["mean"]
+        running = network_of(ours[-1].model)["batch_stats"]["norm"]["mean"]
         np.testing.assert_allclose(running, theirs.norm.running_mean, atol=1e-5)
 
 
-def loss_at(finetuner, variables, state, task):
+def loss_at(method, state, task):
     """The loss that the next step minimises."""
     images = transformed(jnp.concatenate([task.support, task.query]), tiny.SIZE)
-    merged = {"params": state.params["network"], "batch_stats": state.batch_stats}
-    train = finetuner.options.batch_norm != "running"
-    feat_nd, _ = finetuner.apply(merged, images, train)
-    labels_s = task.support_labels
-    return float(finetuner.objective.loss({}, state.kept, feat_nd, labels_s))
+    train = method.finetune.batch_norm != "running"
+    feat_nd, out, _ = method.adapted(state).apply(images, train=train)
+    return float(method.loss({}, state.targets, feat_nd, out, task))
 
 
-@pytest.mark.parametrize("loss", ["kl", "mse"])
+@pytest.mark.parametrize("loss", ["rdc_ft", "rdc_ft_mse"])
 def test_the_gradient_is_that_of_finite_differences(loss):
     with jax.enable_x64(True):
-        options = FinetuneOptions(target="fixed")
-        objective = CalibrationObjective(WAY, PARAMS, options, loss)
+        method = make(loss, target="fixed")
         rng = np.random.default_rng(1)
         feat_nd = jnp.asarray(rng.normal(size=(WAY * (SHOT + QUERY), 6)))
         labels_s = jnp.repeat(jnp.arange(WAY), SHOT)
-        _, kept = objective.init(
-            feat_nd + 0.1 * rng.normal(size=feat_nd.shape), labels_s
-        )
-        value = jax.jit(lambda feat_nd: objective.loss({}, kept, feat_nd, labels_s))
+        task = Task(feat_nd[: WAY * SHOT], labels_s, feat_nd[WAY * SHOT :], WAY)
+        start_nd = feat_nd + 0.1 * rng.normal(size=feat_nd.shape)
+        _, kept = method.start(jax.random.key(0), start_nd, task)
+        value = jax.jit(lambda feat_nd: method.loss({}, kept, feat_nd, {}, task))
         slope_nd = jax.grad(value)(feat_nd)
         for _ in range(5):
             way_nd = rng.normal(size=feat_nd.shape)
@@ -141,19 +138,16 @@ def test_the_trained_distances_are_the_original_ones():
     np.testing.assert_allclose(original_distances(feat_nd), out.original, rtol=1e-6)
 
 
-def test_training_brings_the_loss_down(variables, task):
-    finetuner = make(target="fixed")
-    states = train(finetuner, variables, task, steps=8)
-    first, last = (
-        loss_at(finetuner, variables, s, task) for s in (states[0], states[-1])
-    )
+def test_training_brings_the_loss_down(model, task):
+    method = make(target="fixed")
+    states = train(method, model, task, steps=8)
+    first, last = (loss_at(method, s, task) for s in (states[0], states[-1]))
     assert last < 0.9 * first
 
 
-def test_a_fixed_target_differs_from_the_second_step_on(variables, task):
+def test_a_fixed_target_differs_from_the_second_step_on(model, task):
     moving, fixed = (
-        train(make(target=target), variables, task, 2)
-        for target in ("each_step", "fixed")
+        train(make(target=target), model, task, 2) for target in ("each_step", "fixed")
     )
     for mine, other, equal in zip(moving[1:], fixed[1:], (True, False), strict=True):
         difference = jax.tree.map(
@@ -164,43 +158,38 @@ def test_a_fixed_target_differs_from_the_second_step_on(variables, task):
         assert bool(max(jax.tree.leaves(difference)) < 1e-6) is equal
 
 
-def test_batch_norm_s_three_readings(variables, task):
+def test_batch_norm_s_three_readings(model, task):
     states = {
-        bn: train(make(batch_norm=bn), variables, task)
+        bn: train(make(batch_norm=bn), model, task)
         for bn in ("batch", "running", "updated")
     }
-    assert same(states["batch"][-1].batch_stats, variables["batch_stats"])
-    assert same(states["running"][-1].batch_stats, variables["batch_stats"])
-    assert not same(states["updated"][-1].batch_stats, variables["batch_stats"])
+    stats = {bn: network_of(run[-1].model)["batch_stats"] for bn, run in states.items()}
+    assert same(stats["batch"], network_of(model)["batch_stats"])
+    assert same(stats["running"], network_of(model)["batch_stats"])
+    assert not same(stats["updated"], network_of(model)["batch_stats"])
     # While training, ``updated`` is ``batch``; they differ in what classifies.
     trained = (states[bn][-1].params["network"] for bn in ("batch", "updated"))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *trained)
     answers = {
-        bn: make(batch_norm=bn).classify(variables, run[-1], task)
-        for bn, run in states.items()
+        bn: make(batch_norm=bn).classify(run[-1], task) for bn, run in states.items()
     }
     assert not np.allclose(answers["batch"], answers["updated"], atol=1e-3)
     assert not np.allclose(answers["batch"], answers["running"], atol=1e-3)
 
 
-def test_only_the_named_layers_train(variables, task):
-    state = train(make(layers=("dense",)), variables, task)[-1]
+def test_only_the_named_layers_train(model, task):
+    state = train(make(layers=("dense",)), model, task)[-1]
     assert set(state.params["network"]) == {"dense"}
-    assert not same(state.params["network"]["dense"], variables["params"]["dense"])
+    before = network_of(model)["params"]["dense"]
+    assert not same(state.params["network"]["dense"], before)
 
 
-def test_a_head_alone_is_softmax_regression_on_the_supports(variables, task):
-    options = FinetuneOptions(
-        steps=60,
-        learning_rate=0.5,
-        layers=("none",),
-        batch_norm="running",
-        optimiser="sgd",
-    )
-    head = Finetuner(apply_fn(NETWORK), SupervisedObjective(WAY), options, tiny.SIZE)
-    state = train(head, variables, task, options.steps)[-1]
+def test_a_head_alone_is_softmax_regression_on_the_supports(model, task):
+    options = {"steps": 60, "learning_rate": 0.5, "optimiser": "sgd"}
+    head = make("finetune_linear", **options)
+    state = train(head, model, task, head.steps)[-1]
     assert state.params["network"] == {}
-    feat_nd = np.asarray(head.features(variables, state, task))
+    feat_nd = np.asarray(head.features(state, task))
     sklearn = pytest.importorskip("sklearn.linear_model")
     s = len(task.support)
     labels_s = np.asarray(task.support_labels)
@@ -208,27 +197,26 @@ def test_a_head_alone_is_softmax_regression_on_the_supports(variables, task):
     expected = sklearn.LogisticRegression(C=1e3, max_iter=5000).fit(
         feat_nd[:s], labels_s
     )
-    answers_q = np.argmin(head.classify(variables, state, task), axis=1)
+    answers_q = np.argmin(head.classify(state, task), axis=1)
     assert np.mean(answers_q == expected.predict(feat_nd[s:])) > 0.8
 
 
-def test_the_labelled_baseline_sees_no_query(variables, task):
-    options = FinetuneOptions(learning_rate=1e-2, augment=True)
-    tuner = Finetuner(apply_fn(NETWORK), SupervisedObjective(WAY), options, tiny.SIZE)
-    other = task._replace(query=255 - task.query)
-    states = [train(tuner, variables, each)[-1] for each in (task, other)]
+def test_the_labelled_baseline_sees_no_query(model, task):
+    tuner = make("finetune", augment=True)
+    other = task.replace(query=255 - task.query)
+    states = [train(tuner, model, each)[-1] for each in (task, other)]
     assert same(states[0].params, states[1].params)
-    assert not same(states[0].params["network"], variables["params"])
+    assert not same(states[0].params["network"], network_of(model)["params"])
 
 
-def test_unknown_layers_are_told(variables, task):
+def test_unknown_layers_are_told(model, task):
     with pytest.raises(UserError, match=r"layers has 'block9': .* conv, dense, norm"):
-        make(layers=("block9",)).init(variables, task)
+        make(layers=("block9",)).init(jax.random.key(0), model, task)
 
 
-def test_relative_steps_are_shares_of_the_weights(variables, task):
-    finetuner = make(relative=True, learning_rate=0.02)
-    first, second = train(finetuner, variables, task, 1)
+def test_relative_steps_are_shares_of_the_weights(model, task):
+    method = make(relative=True, learning_rate=0.02)
+    first, second = train(method, model, task, 1)
     before, after = (s.params["network"]["conv"]["kernel"] for s in (first, second))
     moved = np.abs(after - before)
     size = np.sqrt(np.square(before).mean())
@@ -236,65 +224,62 @@ def test_relative_steps_are_shares_of_the_weights(variables, task):
     assert np.median(moved / size) == pytest.approx(0.02, rel=0.02)
 
 
-def test_augmentation_is_a_function_of_the_task_s_key_and_the_step(variables, task):
-    run = functools.partial(train, make(augment=True), variables)
+def test_augmentation_is_a_function_of_the_task_s_key_and_the_step(model, task):
+    run = functools.partial(train, make(augment=True), model)
     one, again = run(task), run(task)
-    other = run(task._replace(key=jax.random.key(4)))
+    other = run(task.replace(key=jax.random.key(4)))
     assert same(one[-1].params, again[-1].params)
     assert not same(one[1].params, other[1].params)
-    assert not same(one[1].params, train(make(), variables, task)[1].params)
+    assert not same(one[1].params, train(make(), model, task)[1].params)
 
 
 @pytest.mark.parametrize(
     "change", [{"sign": 1}, {"include_self": True}, {"alpha": 0.0}, {"tau": 1.0}]
 )
-def test_readings_of_the_loss_change_it(variables, task, change):
-    state = train(make(), variables, task, 0)[0]
-    plain, other = (
-        loss_at(finetuner, variables, state, task)
-        for finetuner in (make(), make(**change))
-    )
+def test_readings_of_the_loss_change_it(model, task, change):
+    state = train(make(), model, task, 0)[0]
+    plain, other = (loss_at(method, state, task) for method in (make(), make(**change)))
     assert plain != pytest.approx(other, rel=1e-3)
 
 
-def test_without_the_subspace_the_target_differs(variables, task):
+def test_without_the_subspace_the_target_differs(model, task):
     none = dataclasses.replace(PARAMS, subspace="none")
-    state = train(make(), variables, task, 0)[0]
-    values = [loss_at(make(params=p), variables, state, task) for p in (PARAMS, none)]
+    state = train(make(), model, task, 0)[0]
+    values = [loss_at(make(params=p), state, task) for p in (PARAMS, none)]
     assert values[0] != pytest.approx(values[1], rel=1e-3)
 
 
-def test_bfloat16_computes_what_float32_does_roughly(variables, task):
+def test_bfloat16_computes_what_float32_does_roughly(model, task):
     exact, rough = (
-        train(make(dtype=dtype), variables, task, 1)[-1].params["network"]
+        train(make(dtype=dtype), model, task, 1)[-1].params["network"]
         for dtype in ("float32", "bfloat16")
     )
     assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(rough))
-    change = exact["dense"]["kernel"] - variables["params"]["dense"]["kernel"]
-    other = rough["dense"]["kernel"] - variables["params"]["dense"]["kernel"]
+    change = exact["dense"]["kernel"] - network_of(model)["params"]["dense"]["kernel"]
+    other = rough["dense"]["kernel"] - network_of(model)["params"]["dense"]["kernel"]
     assert np.mean(np.sign(change) == np.sign(other)) > 0.8
 
 
-def test_calibrated_distances_can_answer_in_place_of_prototypes(variables, task):
-    finetuner = make(answer="rdc")
-    state = train(finetuner, variables, task)[-1]
-    features_nd = finetuner.features(variables, state, task)
+def test_calibrated_distances_can_answer_in_place_of_prototypes(model, task):
+    method = make(answer="rdc")
+    state = train(method, model, task)[-1]
+    features_nd = method.features(state, task)
     s = len(task.support_labels)
     want = rdc_jax.rdc(
         features_nd[:s], task.support_labels, features_nd[s:], WAY, params=PARAMS
     ).class_distances
-    got = finetuner.classify(variables, state, task)
+    got = method.classify(state, task)
     np.testing.assert_allclose(got, want, atol=1e-5)
-    assert not np.allclose(got, make().classify(variables, state, task), atol=1e-3)
+    assert not np.allclose(got, make().classify(state, task), atol=1e-3)
 
 
-def test_queries_are_classified_whatever_their_order(variables, task):
+def test_queries_are_classified_whatever_their_order(model, task):
     order = np.random.default_rng(0).permutation(len(task.query))
-    shuffled = task._replace(query=task.query[order])
+    shuffled = task.replace(query=task.query[order])
     answers = []
     for each in (task, shuffled):
-        state = train(make(), variables, each)[-1]
-        answers.append(make().classify(variables, state, each))
+        state = train(make(), model, each)[-1]
+        answers.append(make().classify(state, each))
     np.testing.assert_allclose(answers[0][order], answers[1], atol=1e-4)
 
 

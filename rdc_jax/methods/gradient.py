@@ -1,0 +1,208 @@
+"""Adaptation by gradient: full-batch steps on the images of one task."""
+
+import dataclasses
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
+
+from rdc_jax.data.transforms import test_batch, train_batch
+from rdc_jax.methods.adapt import Adaptation, test_images
+from rdc_jax.methods.base import Task
+from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.methods.npc import nearest_prototype
+from rdc_jax.models.model import Model
+from rdc_jax.models.optimiser import make_optimiser, make_schedule
+from rdc_jax.runtime.errors import UserError
+
+PyTree = Any
+
+
+class State(NamedTuple):
+    """What differs between tasks that a model is fitted to by gradient.
+
+    Attributes:
+      model: What does not train, and the running statistics.
+      params: Of the network's modules that train (``network``), and of what sits on
+        the features (``head``).
+      optimiser: State of the optimiser.
+      targets: What ``start`` keeps for the loss.
+    """
+
+    model: Model
+    params: PyTree
+    optimiser: PyTree
+    targets: PyTree
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GradientAdaptation(Adaptation):
+    """Minimises a loss by full-batch steps: a subclass has ``loss``, maybe the others.
+
+    Attributes:
+      finetune: How the loss is minimised.
+      sees: Which images the loss is of, in the order of its features: ``support``,
+        ``query``, ``distractors``; a class attribute.
+    """
+
+    sees: ClassVar[tuple[str, ...]] = ("support", "query")
+
+    finetune: FinetuneOptions = FinetuneOptions()
+
+    def start(
+        self, key: Key[Array, ""], feat_nd: Float[Array, "n d"], task: Task
+    ) -> tuple[PyTree, PyTree]:
+        """Make the head's parameters, and what the loss keeps of the start.
+
+        Args:
+          key: For what is random in them.
+          feat_nd: Features before training, supports first, as the first step has them.
+          task: The task.
+        """
+        del key, feat_nd, task
+        return {}, None
+
+    def loss(
+        self,
+        head_params: PyTree,
+        targets: PyTree,
+        feat_nd: Float[Array, "n d"],
+        out: dict[str, Any],
+        task: Task,
+    ) -> Float[Array, ""]:
+        """Give what a step minimises.
+
+        Args:
+          head_params: Parameters on the features; they train too.
+          targets: What ``start`` kept.
+          feat_nd: Features of the images that ``sees`` names, in its order.
+          out: The network's intermediates of the same images, by name.
+          task: The task, whose rows are images.
+        """
+        raise NotImplementedError
+
+    def answer(
+        self, head_params: PyTree, feat_nd: Float[Array, "n d"], task: Task
+    ) -> Float[Array, "q c"]:
+        """Classify: by nearest prototypes of l2-normalised features (Figure 2)."""
+        del head_params
+        return nearest_prototype(on_features(task, feat_nd))
+
+    @property
+    def steps(self) -> int:
+        """``config.finetune.steps``."""
+        return self.finetune.steps
+
+    @property
+    def recorded(self) -> tuple[int, ...]:
+        """``config.finetune.record``."""
+        return self.finetune.recorded
+
+    @property
+    def step_loop(self) -> str:
+        """``config.finetune.loop``."""
+        return self.finetune.loop
+
+    def init(self, key: Key[Array, ""], model: Model, task: Task) -> State:
+        """Begin with a task.
+
+        Raises:
+          UserError: ``finetune.layers`` names modules that are not there.
+        """
+        spec = dataclasses.replace(model.spec, dtype=self.finetune.dtype)
+        model = model.replace(spec=spec)
+        # As the first step will see them: a fixed target is that of the first step.
+        images = test_images(task, self.image_size)
+        feat_nd, *_ = model.apply(images, train=self._by_batch)
+        head_params, targets = self.start(key, feat_nd, task)
+        frozen, network = self._divided(model)
+        params = {"network": network, "head": head_params}
+        return State(frozen, params, self._optimiser().init(params), targets)
+
+    def step(self, state: State, task: Task, key: Key[Array, ""]) -> State:
+        """Make one step on all images at once."""
+        images = self._views(task, key)
+
+        def loss(params: PyTree) -> tuple[Array, PyTree]:
+            model = _merged(state.model, params["network"])
+            feat_nd, out, stats = model.apply(images, train=self._by_batch)
+            value = self.loss(params["head"], state.targets, feat_nd, out, task)
+            return value, stats
+
+        grads, stats = jax.grad(loss, has_aux=True)(state.params)
+        updates, optimiser = self._optimiser().update(
+            grads, state.optimiser, state.params
+        )
+        params = optax.apply_updates(state.params, updates)
+        model = state.model
+        if self.finetune.batch_norm == "updated" and stats:
+            model = model.replace(variables={**model.variables, "batch_stats": stats})
+        return State(model, params, optimiser, state.targets)
+
+    def classify(self, state: State, task: Task) -> Float[Array, "q c"]:
+        """Answer by the fitted features."""
+        return self.answer(state.params["head"], self.features(state, task), task)
+
+    def adapted(self, state: State) -> Model:
+        """The model with the task's weights in it."""
+        return _merged(state.model, state.params["network"])
+
+    def features(self, state: State, task: Task) -> Float[Array, "n d"]:
+        """Normalised by the batch's statistics if ``finetune.batch_norm`` says so."""
+        images = test_images(task, self.image_size)
+        by_batch = self.finetune.batch_norm == "batch"
+        return self.adapted(state).apply(images, train=by_batch)[0]
+
+    @property
+    def _by_batch(self) -> bool:
+        """Whether the images of a step normalise each other."""
+        return self.finetune.batch_norm != "running"
+
+    def _views(self, task: Task, key: Key[Array, ""]) -> Float[Array, "n size size 3"]:
+        """What a step sees of the images it learns from."""
+        parts = {"support": task.support, "query": task.query}
+        if "distractors" in self.sees:
+            parts["distractors"] = task.distractors[0]
+        images = jnp.concatenate([parts[name] for name in self.sees])
+        if not self.finetune.augment:
+            return test_batch(images, self.image_size)
+        keys = jax.random.split(key, len(images))
+        return train_batch(keys, images, self.image_size)
+
+    def _divided(self, model: Model) -> tuple[Model, PyTree]:
+        """The model without the modules that train, and these."""
+        backbone = model.variables["params"]["backbone"]
+        names = self.finetune.layers or tuple(backbone)
+        names = () if names == ("none",) else names
+        for name in names:
+            if name not in backbone:
+                raise UserError(
+                    f"config.finetune.layers has {name!r}: the network's modules are "
+                    f"{', '.join(sorted(backbone))}"
+                )
+        rest = {name: tree for name, tree in backbone.items() if name not in names}
+        params = {**model.variables["params"], "backbone": rest}
+        frozen = model.replace(variables={**model.variables, "params": params})
+        return frozen, {name: backbone[name] for name in names}
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        options = self.finetune.optimiser_options
+        optimiser = make_optimiser(options, make_schedule(options, self.finetune.steps))
+        if self.finetune.relative:
+            return optax.chain(optimiser, optax.scale_by_param_block_rms())
+        return optimiser
+
+
+def on_features(task: Task, feat_nd: Float[Array, "n d"]) -> Task:
+    """Put features in the place of the task's images, supports first."""
+    s = len(task.support_labels)
+    return task.replace(support=feat_nd[:s], query=feat_nd[s:])
+
+
+def _merged(model: Model, network: PyTree) -> Model:
+    """The model with these modules' weights."""
+    params = model.variables["params"]
+    params = {**params, "backbone": {**params["backbone"], **network}}
+    return model.replace(variables={**model.variables, "params": params})
