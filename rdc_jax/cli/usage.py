@@ -8,6 +8,7 @@ from typing import Any
 from absl import flags
 from ml_collections import config_flags
 
+from rdc_jax.runtime.config_values import flat
 from rdc_jax.runtime.text import two_columns
 
 # The flags of such a program in the order of the help, and what they take.
@@ -48,14 +49,10 @@ def _groups(config: Any) -> Iterator[tuple[str, str]]:
             yield f"{name}." if name else "", " ".join(words(group))
 
 
-def words(fields: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def words(fields: Mapping[str, Any]) -> list[str]:
     """Give fields and values as one would type them.
 
-    >>> list(words({"seed": 0, "rdc": {"k": 10}, "title": "Two words", "dir": ""}))
+    >>> words({"seed": 0, "rdc": {"k": 10}, "title": "Two words", "dir": ""})
     ['seed=0', 'rdc.k=10', "title='Two words'", "dir=''"]
     """
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            yield from words(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}={shlex.quote(str(value))}"
+    return [f"{name}={shlex.quote(str(x))}" for name, x in flat(fields).items()]

@@ -28,7 +28,7 @@ from rdc_jax.runtime import checksums
 from rdc_jax.runtime.files import write_text
 from rdc_jax.runtime.redact import publishable
 
-RESULTS, TABLE, TASKS, SEAL = "results.json", "table.md", "tasks.csv", "sha256"
+RESULTS, TABLE, TASKS = "results.json", "table.md", "tasks.csv"
 
 _FORMAT = 1
 _ADVICE = "make room, then run the same command"
@@ -53,21 +53,11 @@ def write(
     """
     tasks = by_task(ledger, options, datasets)
     results = collect(ledger, options, datasets) | {"tasks": checksums.of_json(tasks)}
-    results = seal(results)
+    results = checksums.add(results)
     write_text(workdir / TASKS, tasks, _ADVICE)
     write_text(workdir / RESULTS, json.dumps(results, indent=1) + "\n", _ADVICE)
     write_text(workdir / TABLE, table.markdown(results), _ADVICE)
     return results
-
-
-def seal(results: dict[str, Any]) -> dict[str, Any]:
-    """Add a digest, by which readers know a damaged file.
-
-    >>> seal({"rows": []}) == seal(seal({"rows": []}))
-    True
-    """
-    content = {name: value for name, value in results.items() if name != SEAL}
-    return {**content, SEAL: checksums.of_json(content)}
 
 
 def by_task(ledger: Ledger, options: Options, datasets: Sequence[str]) -> str:

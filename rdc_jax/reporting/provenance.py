@@ -1,14 +1,15 @@
 """Where results come from: settings, fingerprints and versions."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rdc_jax.reporting.runs import Run
+from rdc_jax.runtime.config_values import flat
 
 
 def settings(run: Run) -> dict[str, str]:
     """List all settings by the names they have on the command line."""
-    return {f"config.{name}": text for name, text in _flat(run.config)}
+    values = flat(run.config)
+    return {f"config.{name}": _text(value) for name, value in values.items()}
 
 
 def origins(run: Run) -> dict[str, str]:
@@ -26,12 +27,7 @@ def origins(run: Run) -> dict[str, str]:
     }
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        elif isinstance(value, bool):
-            yield f"{prefix}{name}", "yes" if value else "no"
-        else:
-            text = f"{value:g}" if isinstance(value, float) else str(value)
-            yield f"{prefix}{name}", text
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

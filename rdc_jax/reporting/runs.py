@@ -150,10 +150,11 @@ def read(workdir: pathlib.Path) -> Run:
         raise UserError(message) from error
     if not isinstance(results, dict) or results.get("format") != _FORMAT:
         raise UserError(f"{path} is not of this version: {_AGAIN}")
-    content = {name: value for name, value in results.items() if name != "sha256"}
-    if results.get("sha256", given := checksums.of_json(content)) != given:
+    try:
+        checksums.verify(results)
+    except ValueError:
         message = f"{path} is damaged or was edited: {_AGAIN} to write it anew"
-        raise UserError(message)
+        raise UserError(message) from None
     if not results["rows"]:
         raise UserError(f"{path} has no results: evaluate at least one method")
     return Run(results)

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-_FIELD = "sha256"  # By name; the metadata without this field are among them.
+_FIELD = "sha256"  # A digest of all other fields; with trees, one by name.
 
 
 def of_json(value: Any) -> str:
@@ -68,14 +68,17 @@ def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
     >>> import numpy as np
     >>> verify(add({"step": 3}, weights={"w": np.ones(2)}), weights={"w": np.ones(2)})
     {'step': 3}
+    >>> add(add({"rows": []})) == add({"rows": []})
+    True
 
     Args:
-      metadata: Something JSON can hold; it gets one field more.
+      metadata: Something JSON can hold; it gets one field more, or a new one for the
+        one that it has.
       **trees: Saved beside it.
     """
-    digests = {name: of_tree(tree) for name, tree in trees.items()}
-    digests["metadata"] = of_json(metadata)
-    return {**metadata, _FIELD: digests}
+    content = {name: value for name, value in metadata.items() if name != _FIELD}
+    digests = _digests(content, trees)
+    return {**content, _FIELD: digests if trees else digests["metadata"]}
 
 
 def verify(noted: dict[str, Any], **trees: Any) -> dict[str, Any]:
@@ -88,9 +91,18 @@ def verify(noted: dict[str, Any], **trees: Any) -> dict[str, Any]:
     Raises:
       ValueError: They, or one of the trees, are not what was saved.
     """
-    metadata = {name: value for name, value in noted.items() if name != _FIELD}
-    if digests := noted.get(_FIELD):
-        for name, digest in add(metadata, **trees)[_FIELD].items():
-            if digests[name] != digest:
-                raise ValueError(f"its {name} are not what was saved")
-    return metadata
+    content = {name: value for name, value in noted.items() if name != _FIELD}
+    if _FIELD not in noted:
+        return content
+    stored = noted[_FIELD]
+    if not isinstance(stored, dict):
+        stored = {"metadata": stored}
+    for name, digest in _digests(content, trees).items():
+        if stored.get(name) != digest:
+            raise ValueError(f"its {name} are not what was saved")
+    return content
+
+
+def _digests(content: dict[str, Any], trees: dict[str, Any]) -> dict[str, str]:
+    of_trees = {name: of_tree(tree) for name, tree in trees.items()}
+    return {**of_trees, "metadata": of_json(content)}

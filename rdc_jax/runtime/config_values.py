@@ -1,6 +1,24 @@
 """Values of a config: read, and refused where they are not possible."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rdc_jax.runtime.errors import UserError
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Give the values of a config by their whole names.
+
+    >>> flat({"seed": 0, "rdc": {"k": 10}})
+    {'seed': 0, 'rdc.k': 10}
+    """
+    values: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            values |= flat(value, f"{prefix}{name}.")
+        else:
+            values[f"{prefix}{name}"] = value
+    return values
 
 
 def words(name: str, text: str, *, empty: bool = False) -> tuple[str, ...]:

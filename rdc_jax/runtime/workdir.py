@@ -8,6 +8,7 @@ from typing import Any
 
 import filelock
 
+from rdc_jax.runtime.config_values import flat
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.files import write_text
 
@@ -66,7 +67,7 @@ def check_same_run(
     Raises:
       UserError: Naming the first field that differs.
     """
-    old, new = _flat(before), _flat(json.loads(json.dumps(now)))
+    old, new = flat(before), flat(json.loads(json.dumps(now)))
     for name in sorted((old.keys() | new.keys()) - free):
         if old.get(name) != new.get(name):
             raise UserError(
@@ -96,13 +97,3 @@ def record_run(workdir: pathlib.Path, record: dict[str, Any]) -> None:
         raise UserError(
             f"{path} is damaged: restore it from a copy, or take another --workdir"
         ) from None
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat = {}
-    for name, value in tree.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{name}."))
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

@@ -19,11 +19,12 @@ from reporting import made
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import pixel_cache
 from rdc_jax.evaluation.ledger import Ledger, Stage
-from rdc_jax.evaluation.results import RESULTS, seal
+from rdc_jax.evaluation.results import RESULTS
 from rdc_jax.models import weights
 from rdc_jax.models.checkpoints import Checkpoints, load_variables
 from rdc_jax.models.torch_pickle import read_tensors
 from rdc_jax.reporting import example_tasks, runs
+from rdc_jax.runtime import checksums
 from rdc_jax.runtime.workdir import record_run
 
 _RNG = np.random.default_rng(0)
@@ -119,7 +120,7 @@ def _resume(folder):
 
 
 def _write_results(folder):
-    content = seal(made.make_results())
+    content = checksums.add(made.make_results())
     (folder / RESULTS).write_text(json.dumps(content, indent=1))
 
 
