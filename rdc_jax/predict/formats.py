@@ -36,7 +36,7 @@ def render_page(answers: Answers) -> str:
         rows=rows,
         unsure=sum(row.rejected for row in rows),
         changed=sum(row.changed for row in rows),
-        counts=[(n, counts[n]) for n in answers.support.class_names if counts[n]],
+        counts={n: counts[n] for n in answers.support.class_names if counts[n]},
         used=sorted({j for row in rows for j in row.nearest}),
         threshold=f"{100 * answers.reject_below:.3g}%",
         percent=percent,

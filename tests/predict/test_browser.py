@@ -35,3 +35,9 @@ def test_pictures_can_be_filtered_by_keyboard(page_url, open_url):
     shown = page.locator(".card:visible").count()
     assert 0 < shown < 35
     assert shown == page.locator(".card .rejected").count()
+    page.check("#show-all")
+    page.check("#class-1")
+    chosen = page.locator("label:has(#class-1)").inner_text()
+    name, count = chosen.rstrip(")").split(" (")
+    assert page.locator(".card:visible").count() == int(count)
+    assert set(page.locator(".card:visible h3").all_inner_texts()) == {name}
