@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))  # For configs.
 from configs.eval import variation
 from rdc_jax import models
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.evaluation.datasets import DataSet
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.ledger import Ledger, Stage
@@ -32,7 +32,7 @@ from rdc_jax.evaluation.scoring import AdaptationScorer, FeatureScorer
 from rdc_jax.models import weights
 from rdc_jax.runtime.threads import one_lapack_thread
 
-SPEC = EpisodeSpec(way=5, shot=1, query=15)
+SPEC = TaskSpec(way=5, shot=1, query=15)
 SIZE = 84
 
 
@@ -41,7 +41,7 @@ class InMemory(DataSet):
 
     def __init__(self, options: Options, rows: np.ndarray, labels: np.ndarray) -> None:
         self._options, self._rows, self.name = options, rows, "benchmark"
-        sampler = EpisodeSampler(labels, SPEC, seed=0, dataset=self.name)
+        sampler = TaskSampler(labels, SPEC, seed=0, dataset=self.name)
         self.samplers = {SPEC.shot: sampler}
 
     @property
@@ -104,7 +104,7 @@ def finetune(tasks: int, steps: int, batch_norm: str) -> None:
     side = SIZE * 96 // 84
     images = rng.integers(0, 256, (200, side, side, 3), np.uint8)
     labels = np.repeat(np.arange(10), 20).astype(np.int32)
-    sampler = EpisodeSampler(labels, SPEC, seed=0, dataset="benchmark")
+    sampler = TaskSampler(labels, SPEC, seed=0, dataset="benchmark")
     ours = _ours(images, steps, batch_norm)
     theirs = _theirs(images, sampler, steps, batch_norm)
     ours(0)  # Compiles.
@@ -138,7 +138,7 @@ def _ours(images: np.ndarray, steps: int, batch_norm: str):
     return run
 
 
-def _theirs(images: np.ndarray, sampler: EpisodeSampler, steps: int, batch_norm: str):
+def _theirs(images: np.ndarray, sampler: TaskSampler, steps: int, batch_norm: str):
     import torch
     from core import numpy_rerank
     from torch.nn.functional import log_softmax, normalize

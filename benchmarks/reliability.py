@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rdc_jax.data import open_source, pixel_cache
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.data.transforms import resize_size
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedder, Pictures
@@ -48,8 +48,8 @@ def features_of(name: str, data_dir: str, embedder: Embedder, cache_dir: str):
 
 def judge(feat_nd, labels_n, name: str, shot: int, tasks: int) -> dict[str, Judged]:
     """Classify tasks of a data set with both methods."""
-    spec = EpisodeSpec(way=WAY, shot=shot, query=QUERY)
-    sampler = EpisodeSampler(labels_n, spec, seed=SEED, dataset=name)
+    spec = TaskSpec(way=WAY, shot=shot, query=QUERY)
+    sampler = TaskSampler(labels_n, spec, seed=SEED, dataset=name)
     drawn = sampler(range(tasks))
     names, s = tuple(map(str, range(WAY))), spec.support_size
     found: dict[str, list[Judged]] = {method: [] for method in METHODS}

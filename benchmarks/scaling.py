@@ -22,9 +22,9 @@ import jax
 import numpy as np
 
 import rdc_jax
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import pixel_cache
+from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.runtime.threads import one_lapack_thread
 
 OUT = pathlib.Path(__file__).parents[1] / "docs/images/scaling.png"
@@ -175,8 +175,8 @@ def images_call(length: int) -> Prepared:
                 transform="none",
                 cache_dir=folder,
             )
-            spec = EpisodeSpec(way=5, shot=1, query=4)
-            sampler = EpisodeSampler(source.labels, spec, seed=0, dataset="tiny")
+            spec = TaskSpec(way=5, shot=1, query=4)
+            sampler = TaskSampler(source.labels, spec, seed=0, dataset="tiny")
             indices_en = sampler(range(1000)).indices
             return indices_en, np.asarray(feat_nd[indices_en])
 

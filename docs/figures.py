@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 import rdc_jax
 from rdc_jax.core import neighbours
 from rdc_jax.core.calibration import original_distances
-from rdc_jax.data import EpisodeSampler, EpisodeSpec
+from rdc_jax.data import TaskSampler, TaskSpec
 from rdc_jax.data.synthetic import open_synthetic
 from rdc_jax.data.transforms import test_batch
 from rdc_jax.models import load_backbone, weights
@@ -145,8 +145,8 @@ class Seen(NamedTuple):
 def see_task() -> Seen:
     """Features of task 0 of the domain, 1-shot."""
     source = open_synthetic(DOMAIN, split="test", size=SIZE, seed=0, per_class=20)
-    spec = EpisodeSpec(way=WAY, shot=1, query=QUERY)
-    drawn = EpisodeSampler(source.labels, spec, seed=0, dataset=DOMAIN)(range(1))
+    spec = TaskSpec(way=WAY, shot=1, query=QUERY)
+    drawn = TaskSampler(source.labels, spec, seed=0, dataset=DOMAIN)(range(1))
     images = test_batch(jnp.asarray(source.images(drawn.indices[0])), SIZE)
     features = load_backbone(weights.packaged())(images)
     return Seen(np.asarray(features), np.asarray(drawn.labels[0]))

@@ -20,8 +20,8 @@ from rdc_jax.runtime.progress import Progress
 _VERIFY = """\
 Decode every image of a data set and report what is wrong with it: unreadable,
 truncated and duplicate images (by their pixels), empty classes and classes too
-small for an episode, links that leave the folder, and counts that differ from
-the complete data set."""
+small for a task, links that leave the folder, and counts that differ from the
+complete data set."""
 
 _EXAMPLES = """\
 examples:

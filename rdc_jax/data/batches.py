@@ -13,8 +13,8 @@ import grain
 import numpy as np
 
 from rdc_jax.data import philox
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
 from rdc_jax.data.pixels import PixelCache
+from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 
@@ -87,13 +87,13 @@ def training_batches(
     return _from_step(batch_at, start)
 
 
-def episode_batches(
-    pixels: PixelCache, spec: EpisodeSpec, *, seed: int, start: int = 0
+def task_batches(
+    pixels: PixelCache, spec: TaskSpec, *, seed: int, start: int = 0
 ) -> Iterator[Batch]:
-    """Tasks of images for meta-training; step ``t`` is episode ``t``.
+    """Tasks of images for meta-training; step ``t`` is task ``t``.
 
     A batch is ``image`` uint8 [n, h, w, 3], ``label`` int32 [n] (0 ... way - 1),
-    ``index`` int64 [n] and ``aspect`` float32 [n], support rows first (``Episodes``).
+    ``index`` int64 [n] and ``aspect`` float32 [n], support rows first (``Tasks``).
 
     Args:
       pixels: The images.
@@ -101,7 +101,7 @@ def episode_batches(
       seed: Of the tasks.
       start: The first step to make, counted from 0.
     """
-    sampler = EpisodeSampler(
+    sampler = TaskSampler(
         pixels.labels,
         spec,
         seed=seed,
@@ -110,9 +110,9 @@ def episode_batches(
     )
 
     def batch_at(step: int) -> Batch:
-        episode = sampler(range(step, step + 1))
-        rows = episode.indices[0].astype(np.int64)
-        return {**_gather(pixels, rows), "label": episode.labels[0]}
+        task = sampler(range(step, step + 1))
+        rows = task.indices[0].astype(np.int64)
+        return {**_gather(pixels, rows), "label": task.labels[0]}
 
     return _from_step(batch_at, start)
 

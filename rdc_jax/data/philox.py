@@ -1,7 +1,7 @@
-"""Random draws that belong to an episode's number, for many episodes at a time.
+"""Random draws that belong to a task's number, for many tasks at a time.
 
-Every episode owns a fixed stretch of one long Philox stream, so its draws are the same
-whichever other episodes are drawn with it. Only raw words are taken from NumPy, whose
+Every task owns a fixed stretch of one long Philox stream, so its draws are the same
+whichever other tasks are drawn with it. Only raw words are taken from NumPy, whose
 stream is promised never to change; the arithmetic on them is here.
 """
 

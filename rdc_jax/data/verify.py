@@ -181,9 +181,9 @@ def _look(images: ImageSet, i: int) -> tuple[tuple[int, int], bytes, str]:
 def _small(rows: list[ClassRow], way: int, needed: int) -> Iterator[Note]:
     small = [row for row in rows if row.readable < needed]
     for row in small:
-        text = f"{row.name}: {row.readable} readable images, an episode needs {needed}"
+        text = f"{row.name}: {row.readable} readable images, a task needs {needed}"
         yield Note("small class", text)
     large = len(rows) - len(small)
     if large < way:
-        text = f"{large} classes are large enough, an episode needs {way}"
+        text = f"{large} classes are large enough, a task needs {way}"
         yield Note("small class", text)

@@ -8,10 +8,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float32, Int, Int32
 
-from rdc_jax.data.episodes import EpisodeSampler
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.open import open_source
 from rdc_jax.data.pixels import PixelCache, pixel_cache
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.data.transforms import resize_size
 from rdc_jax.evaluation import features
 from rdc_jax.evaluation.options import Options
@@ -87,10 +87,10 @@ class DataSet:
         )
         return jax.device_put((task, made.labels[:, s:]), sharding)
 
-    def _samplers(self, labels: Int32[np.ndarray, " n"]) -> dict[int, EpisodeSampler]:
+    def _samplers(self, labels: Int32[np.ndarray, " n"]) -> dict[int, TaskSampler]:
         options = self._options
         return {
-            shot: EpisodeSampler(
+            shot: TaskSampler(
                 labels,
                 options.spec(shot),
                 seed=options.seed,

@@ -20,8 +20,8 @@ from PIL import Image
 from rdc_jax.core.calibration import rdc
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import npc, predictions
-from rdc_jax.data.episodes import EpisodeSampler
 from rdc_jax.data.pixels import PixelCache
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.evaluation.exhibit_file import (
     Answers,
     Exhibit,
@@ -47,7 +47,7 @@ def write(
     header: Mapping[str, Any],
     pixels: PixelCache,
     features_of: Callable[[Int32[np.ndarray, " n"]], Float32[np.ndarray, "n d"]],
-    samplers: Mapping[int, EpisodeSampler],
+    samplers: Mapping[int, TaskSampler],
     options: Options,
 ) -> None:
     """Write the exhibits of a data set, unless they are there.
@@ -116,7 +116,7 @@ def _collect(
     run: str,
     pixels: PixelCache,
     features_of: Callable[[Int32[np.ndarray, " n"]], Float32[np.ndarray, "n d"]],
-    sampler: EpisodeSampler,
+    sampler: TaskSampler,
     params: RDCParams,
 ) -> Exhibit:
     task = sampler(range(_EPISODE, _EPISODE + 1))

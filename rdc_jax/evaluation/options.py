@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.episodes import EpisodeSpec
+from rdc_jax.data.tasks import TaskSpec
 from rdc_jax.methods import Method, Task, get_method, load_plugin, parameters
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.models.model import Model
@@ -129,9 +129,9 @@ class Options:
                 " or a torch .tar, as in --config.checkpoint=PATH"
             )
 
-    def spec(self, shot: int) -> EpisodeSpec:
+    def spec(self, shot: int) -> TaskSpec:
         """The shape of the tasks of one shot."""
-        return EpisodeSpec(
+        return TaskSpec(
             way=self.way, shot=shot, query=self.query, dirichlet=self.dirichlet
         )
 

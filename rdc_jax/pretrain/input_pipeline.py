@@ -126,7 +126,7 @@ def make_batches(
             shard_count=count,
         )
     else:
-        made = batches.episode_batches(
+        made = batches.task_batches(
             pixels, options.episode, seed=options.seed, start=start
         )
     for batch in made:

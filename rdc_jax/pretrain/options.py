@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from rdc_jax.data.episodes import EpisodeSpec
+from rdc_jax.data.tasks import TaskSpec
 from rdc_jax.models.optimiser import OptimiserOptions
 from rdc_jax.pretrain.phases import Phase, parse_phases
 from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of, words
@@ -100,7 +100,7 @@ class Options:
     log_every: int
     checkpoint_every: int
     optimiser: OptimiserOptions
-    episode: EpisodeSpec
+    episode: TaskSpec
     validation: ValidationOptions
 
     def __post_init__(self) -> None:
@@ -134,7 +134,7 @@ class Options:
             plugins=words("plugins", values.pop("plugins", ""), empty=True),
             phases=parse_phases(values.pop("phases"), values["image_size"]),
             optimiser=OptimiserOptions(**values.pop("optimiser")),
-            episode=EpisodeSpec(**values.pop("episode")),
+            episode=TaskSpec(**values.pop("episode")),
             validation=ValidationOptions(shots=shots, **validation),
             **values,
         )

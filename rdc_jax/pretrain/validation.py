@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, UInt8
 
 from rdc_jax.core.batching import over_episodes
 from rdc_jax.core.prototypes import predictions
-from rdc_jax.data.episodes import Episodes, EpisodeSampler, EpisodeSpec
 from rdc_jax.data.pixels import PixelCache
+from rdc_jax.data.tasks import Tasks, TaskSampler, TaskSpec
 from rdc_jax.data.transforms import test_batch
 from rdc_jax.methods import Task, get_method
 from rdc_jax.models.model import Model, Variables
@@ -55,9 +55,9 @@ def make_validate(
     given = options.validation
     tasks = {}
     for shot in given.shots:
-        sampler = EpisodeSampler(
+        sampler = TaskSampler(
             pixels.labels,
-            EpisodeSpec(way=given.way, shot=shot, query=given.query),
+            TaskSpec(way=given.way, shot=shot, query=given.query),
             seed=options.seed,
             dataset=pixels.name,
             class_names=pixels.class_names,
@@ -71,7 +71,7 @@ def make_validate(
 
     @functools.partial(jax.jit, static_argnames="s")
     def accuracy(
-        variables: Variables, feat_nd: Array, episodes: Episodes, s: int
+        variables: Variables, feat_nd: Array, episodes: Tasks, s: int
     ) -> Float[Array, ""]:
         model = Model(objective.spec, variables)
 

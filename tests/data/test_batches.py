@@ -8,20 +8,20 @@ from data.fakes import fake_pixels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdc_jax.data.batches import episode_batches, training_batches
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.data.batches import task_batches, training_batches
+from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.runtime.errors import UserError
 
 _PIXELS = fake_pixels(50)
-_SPEC = EpisodeSpec(way=3, shot=2, query=4)
+_SPEC = TaskSpec(way=3, shot=2, query=4)
 
 
 def _training(**options):
     return training_batches(_PIXELS, **{"batch_size": 8, "seed": 0, **options})
 
 
-def _episodes(**options):
-    return episode_batches(_PIXELS, _SPEC, **{"seed": 0, **options})
+def _tasks(**options):
+    return task_batches(_PIXELS, _SPEC, **{"seed": 0, **options})
 
 
 def _take(batches, count):
@@ -77,7 +77,7 @@ def test_the_seed_decides_the_order():
 
 @settings(deadline=None, max_examples=5)
 @given(st.integers(0, 15))
-@pytest.mark.parametrize("make", [_training, _episodes])
+@pytest.mark.parametrize("make", [_training, _tasks])
 def test_starting_anywhere_equals_never_stopping(make, start):
     _assert_same(_take(make(start=start), 5), _take(make(), start + 5)[start:])
 
@@ -105,10 +105,10 @@ def test_a_batch_that_does_not_divide_is_refused():
         _training(shard_count=3)
 
 
-def test_episode_batches_are_the_episodes_of_the_sampler():
-    sampler = EpisodeSampler(_PIXELS.labels, _SPEC, seed=0, dataset="fake train")
+def test_task_batches_are_the_tasks_of_the_sampler():
+    sampler = TaskSampler(_PIXELS.labels, _SPEC, seed=0, dataset="fake train")
     expected = sampler(range(8))
-    for number, batch in enumerate(_take(_episodes(), 8)):
+    for number, batch in enumerate(_take(_tasks(), 8)):
         np.testing.assert_array_equal(batch["index"], expected.indices[number])
         np.testing.assert_array_equal(batch["label"], expected.labels[number])
         assert (batch["image"][:, 0, 0, 0] == batch["index"]).all()

@@ -1,4 +1,4 @@
-"""Draws by episode number, against plain loops."""
+"""Draws by task number, against plain loops."""
 
 import math
 import sys
@@ -48,7 +48,7 @@ def test_a_row_depends_on_its_own_number_only(numbers, key, count):
         np.testing.assert_array_equal(row, alone[0])
 
 
-def test_episodes_do_not_share_draws():
+def test_tasks_do_not_share_draws():
     uniform = philox.uniforms(5, np.arange(2000), 7)
     assert np.unique(uniform).size == uniform.size
     assert not np.isin(philox.uniforms(6, np.arange(2000), 7), uniform).any()

@@ -103,8 +103,8 @@ def test_small_classes_are_measured_by_their_readable_images(good):
     (good / "ant" / "000.png").write_bytes(b"x")
     small = [note for note in _verify(good).findings if note.kind == "small class"]
     assert [note.text for note in small] == [
-        "ant: 3 readable images, an episode needs 4",
-        "4 classes are large enough, an episode needs 5",
+        "ant: 3 readable images, a task needs 4",
+        "4 classes are large enough, a task needs 5",
     ]
 
 
@@ -184,7 +184,7 @@ def test_long_reports_are_cut_unless_all_is_asked_for(tmp_path, capsys):
     assert "(70 more classes; --all shows them)" in text
     assert "small class: 51 more (--all shows them)" in text
     _, text = _run("verify", tmp_path / "many", "--all", capsys=capsys)
-    assert text.count("an episode needs 20") == 70
+    assert text.count("a task needs 20") == 70
     assert "more" not in text
 
 

@@ -10,11 +10,11 @@ from PIL import Image
 
 import rdc_jax
 from rdc_jax import methods
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.evaluation.scoring import count_on_features
 from rdc_jax.models.checkpoints import Checkpoints
 
-SPEC = EpisodeSpec(way=4, shot=2, query=5)
+SPEC = TaskSpec(way=4, shot=2, query=5)
 ALL = ("npc", "npc_l2", "rdc_one_space", "rdc")
 PARAMS = rdc_jax.RDCParams(k=5, k2=3, dim=8)
 
@@ -29,7 +29,7 @@ def make_features(*, classes=7, per_class=12, d=24, spread=1.2, seed=0):
 
 
 def make_sampler(labels_n, *, spec=SPEC, seed=0):
-    return EpisodeSampler(labels_n, spec, seed=seed, dataset="world")
+    return TaskSampler(labels_n, spec, seed=seed, dataset="world")
 
 
 def make_task(number=0, *, spec=SPEC):

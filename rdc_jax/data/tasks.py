@@ -1,7 +1,7 @@
 """Few-shot tasks as arrays of image indices.
 
-Episode ``i`` of a data set is a function of (seed, data set name, ``i``, way, shot,
-query) and of the labels, and of nothing else: not of how many episodes are made at a
+Task ``i`` of a data set is a function of (seed, data set name, ``i``, way, shot,
+query) and of the labels, and of nothing else: not of how many tasks are made at a
 time, in which order, or on how many devices.
 """
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class EpisodeSpec:
+class TaskSpec:
     """The shape of a task.
 
     Attributes:
@@ -62,27 +62,27 @@ class EpisodeSpec:
         return self.way * self.query
 
 
-class Episodes(NamedTuple):
+class Tasks(NamedTuple):
     """Tasks, one a row: ``n`` images, of which the first ``way * shot`` are support.
 
-    Support rows are ordered by episode label. Query rows are in random order, so that
-    nothing can be learnt from a query's place.
+    Support rows are in the order of their labels. Query rows are in random order, so
+    that nothing can be learnt from a query's place.
     """
 
     indices: Int32[np.ndarray, "e n"]  # images of the data set
-    labels: Int32[np.ndarray, "e n"]  # episode labels, 0 ... way - 1
-    classes: Int32[np.ndarray, "e c"]  # the data set's class id of each episode label
+    labels: Int32[np.ndarray, "e n"]  # of the task, 0 ... way - 1
+    classes: Int32[np.ndarray, "e c"]  # the data set's class id of each label
 
 
-class EpisodeSampler:
-    """Makes the episodes of one data set, by number.
+class TaskSampler:
+    """Makes the tasks of one data set, by number.
 
     Classes with fewer than ``shot + query`` images are left out, with a warning that
     names them; fewer classes than ways is a ``UserError``.
 
     >>> import numpy as np
-    >>> labels, spec = np.repeat(np.arange(8), 20), EpisodeSpec(way=5, shot=1, query=2)
-    >>> tasks = EpisodeSampler(labels, spec, seed=0, dataset="cub")(range(100))
+    >>> labels, spec = np.repeat(np.arange(8), 20), TaskSpec(way=5, shot=1, query=2)
+    >>> tasks = TaskSampler(labels, spec, seed=0, dataset="cub")(range(100))
     >>> tasks.indices.shape, tasks.classes.shape
     ((100, 15), (100, 5))
     >>> tasks.labels[0, :5]  # the support
@@ -99,7 +99,7 @@ class EpisodeSampler:
     def __init__(
         self,
         labels: Integer[np.ndarray, "n"],
-        spec: EpisodeSpec,
+        spec: TaskSpec,
         *,
         seed: int,
         dataset: str,
@@ -113,11 +113,11 @@ class EpisodeSampler:
         identity = {"seed": int(seed), "dataset": dataset, **dataclasses.asdict(spec)}
         self._key = int(checksums.of_json(identity)[:32], 16)
 
-    def __call__(self, episodes: range | Integer[np.ndarray, "e"]) -> Episodes:
-        """Make the episodes of these numbers, in this order."""
-        spec, numbers = self.spec, np.asarray(episodes, np.int64)
+    def __call__(self, numbers: range | Integer[np.ndarray, "e"]) -> Tasks:
+        """Make the tasks of these numbers, in this order."""
+        spec, numbers = self.spec, np.asarray(numbers, np.int64)
         if numbers.size and numbers.min() < 0:
-            raise UserError(f"episode {numbers.min()}: episodes are numbered from 0")
+            raise UserError(f"task {numbers.min()}: tasks are numbered from 0")
         # Always as many draws, whatever becomes of them.
         depth = spec.shot + (spec.query if spec.dirichlet is None else spec.query_size)
         widths = (spec.way, spec.way * depth, spec.query_size, spec.way)
@@ -139,7 +139,7 @@ class EpisodeSampler:
         drawn_ein = np.array(drawn, np.int32).reshape(
             len(numbers), 2, spec.support_size + spec.query_size
         )
-        return Episodes(
+        return Tasks(
             indices=drawn_ein[:, 0],
             labels=drawn_ein[:, 1],
             classes=self.classes[chosen_ec].astype(np.int32),
@@ -148,7 +148,7 @@ class EpisodeSampler:
     def _query_counts(
         self, uniform_ec: np.ndarray, chosen_ec: np.ndarray
     ) -> Int64[np.ndarray, "e c"]:
-        """How many queries each class of each episode gives."""
+        """How many queries each class of each task gives."""
         if self.spec.dirichlet is None:
             return np.full(chosen_ec.shape, self.spec.query)
         # A Dirichlet draw is a row of gamma draws over its sum, and only their ratios
@@ -166,7 +166,7 @@ class EpisodeSampler:
         uniform_cm: Float64[np.ndarray, "c m"],
         uniform_q: Float64[np.ndarray, "q"],
     ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
-        """Images of one episode and their labels, the support first."""
+        """Images of one task and their labels, the support first."""
         shot, ways = self.spec.shot, np.arange(self.spec.way)
         support, query = [], []
         for c, count, uniform_m in zip(
@@ -185,7 +185,7 @@ class EpisodeSampler:
 
 def _usable_classes(
     labels: np.ndarray,
-    spec: EpisodeSpec,
+    spec: TaskSpec,
     dataset: str,
     class_names: Sequence[str] | None,
 ) -> Int64[np.ndarray, "usable"]:

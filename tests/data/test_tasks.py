@@ -1,4 +1,4 @@
-"""Episodes: what they contain, and that only their number decides it."""
+"""Tasks: what they contain, and that only their number decides it."""
 
 import dataclasses
 import hashlib
@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdc_jax.data.episodes import EpisodeSampler, EpisodeSpec
+from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.runtime.errors import UserError
 
 _LABELS = np.repeat(np.arange(12), [20, 31, 25, 40, 20, 22, 60, 20, 21, 33, 20, 45])
 
 
-def _sample(episodes, labels=_LABELS, *, seed=0, dataset="cub", **spec):
-    spec = EpisodeSpec(**{"way": 5, "shot": 2, "query": 6, **spec})
-    return EpisodeSampler(labels, spec, seed=seed, dataset=dataset)(episodes)
+def _sample(numbers, labels=_LABELS, *, seed=0, dataset="cub", **spec):
+    spec = TaskSpec(**{"way": 5, "shot": 2, "query": 6, **spec})
+    return TaskSampler(labels, spec, seed=seed, dataset=dataset)(numbers)
 
 
 @st.composite
 def _problems(draw):
     """Shuffled labels of unequal classes, and a spec that they can serve."""
-    spec = EpisodeSpec(
+    spec = TaskSpec(
         way=draw(st.integers(1, 4)),
         shot=draw(st.integers(1, 3)),
         query=draw(st.integers(1, 5)),
@@ -39,20 +39,20 @@ def _problems(draw):
 
 @settings(deadline=None)
 @given(_problems(), st.integers(0, 2**64))
-def test_an_episode_is_well_formed(problem, seed):
+def test_a_task_is_well_formed(problem, seed):
     labels, spec = problem
-    tasks = EpisodeSampler(labels, spec, seed=seed, dataset="x")(range(20))
+    tasks = TaskSampler(labels, spec, seed=seed, dataset="x")(range(20))
     s, n = spec.support_size, spec.support_size + spec.query_size
     assert tasks.indices.shape == tasks.labels.shape == (20, n)
     assert tasks.classes.shape == (20, spec.way)
-    for indices, episode_labels, classes in zip(*tasks, strict=True):
+    for indices, task_labels, classes in zip(*tasks, strict=True):
         assert len(set(indices.tolist())) == n
         assert len(set(classes.tolist())) == spec.way
-        np.testing.assert_array_equal(labels[indices], classes[episode_labels])
+        np.testing.assert_array_equal(labels[indices], classes[task_labels])
         support = np.repeat(np.arange(spec.way), spec.shot)
-        np.testing.assert_array_equal(episode_labels[:s], support)
+        np.testing.assert_array_equal(task_labels[:s], support)
         if spec.dirichlet is None:
-            counts = np.bincount(episode_labels[s:], minlength=spec.way)
+            counts = np.bincount(task_labels[s:], minlength=spec.way)
             assert set(counts.tolist()) == {spec.query}
 
 
@@ -62,7 +62,7 @@ def test_an_episode_is_well_formed(problem, seed):
     st.sampled_from([None, 2.0]),
     st.sampled_from([1, 5]),
 )
-def test_an_episode_is_the_same_in_any_company(numbers, dirichlet, shot):
+def test_a_task_is_the_same_in_any_company(numbers, dirichlet, shot):
     whole = _sample(range(200), dirichlet=dirichlet, shot=shot)
     some = _sample(np.array(numbers, np.int64), dirichlet=dirichlet, shot=shot)
     for part, full in zip(some, whole, strict=True):
@@ -81,7 +81,7 @@ def test_whole_numbers_are_the_same_concentration():
     np.testing.assert_array_equal(whole.indices, fraction.indices)
 
 
-def test_huge_episode_numbers_work():
+def test_huge_numbers_work():
     far = _sample(range(10**15, 10**15 + 2))
     assert (far.indices[0] != far.indices[1]).any()
 
@@ -96,7 +96,7 @@ def test_another_setting_is_another_set_of_tasks(change):
     assert same_classes < 0.05
 
 
-def test_episodes_never_change_between_versions():
+def test_tasks_never_change_between_versions():
     """Published results name a seed; the tasks behind it must stay what they were."""
     tasks = _sample(np.array([0, 1999]), query=1, shot=1, way=3)
     assert tasks.indices.tolist() == [
@@ -110,18 +110,18 @@ def test_episodes_never_change_between_versions():
 @pytest.mark.parametrize(
     ("spec", "digest"),
     [
-        (EpisodeSpec(), "211e8421fc33a7f0"),
-        (EpisodeSpec(shot=5), "2a17be4269674c01"),
-        (EpisodeSpec(way=7, shot=3, query=9), "3ef9b3326d27d0e6"),
-        (EpisodeSpec(way=3, shot=2, query=4, dirichlet=2), "029f33dd48c0f81b"),
-        (EpisodeSpec(dirichlet=0.5), "a5ac8d0a5dc9ea54"),
+        (TaskSpec(), "211e8421fc33a7f0"),
+        (TaskSpec(shot=5), "2a17be4269674c01"),
+        (TaskSpec(way=7, shot=3, query=9), "3ef9b3326d27d0e6"),
+        (TaskSpec(way=3, shot=2, query=4, dirichlet=2), "029f33dd48c0f81b"),
+        (TaskSpec(dirichlet=0.5), "a5ac8d0a5dc9ea54"),
     ],
 )
-def test_many_episodes_never_change_between_versions(spec, digest):
+def test_many_tasks_never_change_between_versions(spec, digest):
     labels = np.repeat(np.arange(12), np.arange(20, 44, 2))
     labels = np.random.default_rng(0).permutation(labels)
     numbers = np.r_[0:300, 5000:5010, 17]
-    tasks = EpisodeSampler(labels, spec, seed=0, dataset="cub")(numbers)
+    tasks = TaskSampler(labels, spec, seed=0, dataset="cub")(numbers)
     content = b"".join(part.tobytes() for part in tasks)
     assert hashlib.sha256(content).hexdigest()[:16] == digest
 
@@ -169,10 +169,10 @@ def test_uneven_queries_take_no_more_than_a_class_has():
 
 
 @pytest.mark.parametrize("dirichlet", [None, 2.0])
-def test_a_thousand_episodes_take_less_than_half_a_second(dirichlet):
+def test_a_thousand_tasks_take_less_than_half_a_second(dirichlet):
     labels = np.random.default_rng(0).integers(0, 100, 60_000)
-    spec = EpisodeSpec(shot=5, dirichlet=dirichlet)
-    sampler = EpisodeSampler(labels, spec, seed=0, dataset="big")
+    spec = TaskSpec(shot=5, dirichlet=dirichlet)
+    sampler = TaskSampler(labels, spec, seed=0, dataset="big")
     seconds = []
     for _ in range(3):  # other programs may be at work
         start = time.process_time()
@@ -185,9 +185,9 @@ def test_small_classes_are_left_out_and_named(caplog):
     labels = np.repeat(np.arange(5), [20, 3, 20, 7, 20])
     names = ("ant", "bee", "cat", "dog", "eel", "fox")
     with caplog.at_level(logging.WARNING):
-        sampler = EpisodeSampler(
+        sampler = TaskSampler(
             labels,
-            EpisodeSpec(way=3, shot=2, query=6),
+            TaskSpec(way=3, shot=2, query=6),
             seed=0,
             dataset="zoo",
             class_names=names,
@@ -211,13 +211,13 @@ def test_fewer_classes_than_ways_is_an_error_that_says_so():
 @pytest.mark.parametrize("field", ["way", "shot", "query", "dirichlet"])
 def test_impossible_specs_are_refused(field):
     with pytest.raises(UserError, match=f"{field}=0"):
-        dataclasses.replace(EpisodeSpec(), **{field: 0})
+        dataclasses.replace(TaskSpec(), **{field: 0})
 
 
-def test_negative_episodes_are_refused():
-    with pytest.raises(UserError, match="episode -1"):
+def test_negative_tasks_are_refused():
+    with pytest.raises(UserError, match="task -1"):
         _sample(np.array([0, -1]))
 
 
-def test_no_episodes_are_no_rows():
+def test_no_tasks_are_no_rows():
     assert _sample(range(0)).indices.shape == (0, 40)
