@@ -6,11 +6,11 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from rdc_jax.models.conv import Implementation
-from rdc_jax.models.registry import Registry
 from rdc_jax.models.resnet import ResNet10, ResNet12, ResNet18
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.registry import Registry
 
-BACKBONES = Registry(
+BACKBONES: Registry[nn.Module] = Registry(
     "backbone", resnet10=ResNet10, resnet12=ResNet12, resnet18=ResNet18
 )
 """Called with ``dtype``, ``conv``, and options of their own.

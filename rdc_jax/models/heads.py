@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from rdc_jax.models.registry import Registry
+from rdc_jax.runtime.registry import Registry
 
 
 class Classifier(nn.Module):
@@ -47,10 +47,10 @@ def linear(num_classes: int, name: str | None = None) -> nn.Dense:
     return nn.Dense(num_classes, kernel_init=_torch_linear, name=name)
 
 
-HEADS = Registry("head", linear=linear)
+HEADS: Registry[nn.Module] = Registry("head", linear=linear)
 """What sits on features; made with the ``head_options`` that a checkpoint notes."""
 
-DECODERS = Registry("decoder")
+DECODERS: Registry[nn.Module] = Registry("decoder")
 """What makes images of features; made with the ``decoder_options``."""
 
 

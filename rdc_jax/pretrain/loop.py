@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import logging
 import math
 import signal
@@ -25,81 +26,75 @@ _log = logging.getLogger(__name__)
 _IN_FLIGHT = 2
 
 
-def train(
-    run: Run,
-    state: TrainState,
-    *,
-    checkpoints: Checkpoints,
-    log: MetricsLog | None,
-    stop: Stop,
-) -> None:
-    """Train from where the state is to the end of the run.
+@dataclasses.dataclass
+class Trainer:
+    """Takes a run from some state to its end.
 
-    Args:
+    Attributes:
       run: What to do.
-      state: To go on from; donated.
       checkpoints: Where to save.
       log: Where to write numbers; None in all processes but the first.
       stop: Raised by signals.
-
-    Raises:
-      Interrupted: A signal came; the state has been saved.
-      UserError: The loss is not finite, or the disk is full.
     """
-    start = int(state.step)
-    batches = run.batches(start)
-    sizes = run.crop_sizes
-    with Progress(sizes, start, run.batch_size, shown=log is not None) as progress:
-        trainer = _Trainer(run, checkpoints, log, stop, progress)
-        for step in range(start + 1, run.total_steps + 1):
-            state = trainer.advance(state, sizes[step - 1], next(batches))
-            if run.is_due(step, run.options.log_every):
-                state = trainer.log_metrics(state, step)
-            trainer.validate_and_save(state, step)
-
-
-@dataclasses.dataclass
-class _Trainer:
-    """The parts of one turn of the loop; ``step`` counts the steps done."""
 
     run: Run
     checkpoints: Checkpoints
     log: MetricsLog | None
     stop: Stop
-    progress: Progress
 
-    def __post_init__(self) -> None:
-        self.in_flight: collections.deque[jax.Array] = collections.deque()
-        metrics = self.run.objective.metrics
-        # Replicated, as the rest of the state, so that the step is not compiled again.
-        self.zero_sums = jax.jit(
-            lambda: zero_sums(metrics), out_shardings=self.run.layout.replicated
+    def train(self, state: TrainState) -> None:
+        """Train to the end of the run.
+
+        Args:
+          state: To go on from; donated.
+
+        Raises:
+          Interrupted: A signal came; the state has been saved.
+          UserError: The loss is not finite, or the disk is full.
+        """
+        run, start = self.run, int(state.step)
+        self._in_flight: collections.deque[jax.Array] = collections.deque()
+        self._progress = Progress(
+            run.crop_sizes, start, run.batch_size, shown=self.log is not None
         )
+        # Replicated like the rest of the state, so that no step is compiled again.
+        self._zero_sums = jax.jit(
+            functools.partial(zero_sums, run.objective.metrics),
+            out_shardings=run.layout.replicated,
+        )
+        with self._progress:
+            for step, local in enumerate(run.batches(start), start + 1):
+                state = self._advance(state, run.crop_sizes[step - 1], local)
+                if run.is_due(step, run.options.log_every):
+                    state = self._log_metrics(state, step)
+                self._validate_and_save(state, step)
+                if step == run.total_steps:
+                    break
 
-    def advance(
+    def _advance(
         self, state: TrainState, size: int, local: dict[str, np.ndarray]
     ) -> TrainState:
         """Send one step to the device, without waiting for it."""
         batch = processes.put_batch(self.run.layout, local)
         state, loss = self.run.train_step(size)(self.run.key, state, batch)
-        self.in_flight.append(loss)
-        if len(self.in_flight) > _IN_FLIGHT:
-            self.in_flight.popleft().block_until_ready()
-        self.progress.advance()
+        self._in_flight.append(loss)
+        if len(self._in_flight) > _IN_FLIGHT:
+            self._in_flight.popleft().block_until_ready()
+        self._progress.advance()
         return state
 
-    def log_metrics(self, state: TrainState, step: int) -> TrainState:
+    def _log_metrics(self, state: TrainState, step: int) -> TrainState:
         """Write the means since the last line, and begin to sum anew."""
         metrics = self._finite_metrics(state, step)
-        speed = self.progress.images_per_second()
-        self.progress.show_metrics(metrics, speed)
+        speed = self._progress.images_per_second()
+        self._progress.show_metrics(metrics, speed)
         rate = self.run.learning_rate(step)
         self._write(
             step, {**metrics, "learning_rate": rate, "images_per_second": speed}
         )
-        return state._replace(sums=self.zero_sums())
+        return state._replace(sums=self._zero_sums())
 
-    def validate_and_save(self, state: TrainState, step: int) -> None:
+    def _validate_and_save(self, state: TrainState, step: int) -> None:
         """Validate and save, if it is time; leave, if a signal came."""
         run, options = self.run, self.run.options
         every = options.validation.every_epochs * run.steps_per_epoch
@@ -112,7 +107,7 @@ class _Trainer:
         if validates and run.validate is not None:
             accuracies = run.validate(weights)
             score = float(np.mean([*accuracies.values()]))
-            self.progress.show_validation(accuracies)
+            self._progress.show_validation(accuracies)
             self._write(step, accuracies)
         self.checkpoints.save(
             step,
@@ -121,7 +116,7 @@ class _Trainer:
             metadata=run.metadata,
             score=score,
         )
-        self.progress.resume()
+        self._progress.resume()
         if leaves:
             _log.info(
                 "stopped by a signal; step %d of %d is saved: the same command goes on",

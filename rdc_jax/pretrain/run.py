@@ -11,7 +11,7 @@ import jax
 from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.pretrain.input_pipeline import open_images
 from rdc_jax.pretrain.logs import MetricsLog
-from rdc_jax.pretrain.loop import train
+from rdc_jax.pretrain.loop import Trainer
 from rdc_jax.pretrain.objectives import get_objective
 from rdc_jax.pretrain.options import Options
 from rdc_jax.pretrain.setup import Run
@@ -81,7 +81,7 @@ def _pretrain(
     log = None
     if processes.is_first():
         log = stack.enter_context(MetricsLog(workdir, step=step))
-    train(run, state, checkpoints=checkpoints, log=log, stop=stop)
+    Trainer(run, checkpoints, log, stop).train(state)
     _log.info("finished: %s", _summary(checkpoints))
 
 

@@ -2,6 +2,7 @@
 
 from rdc_jax.pretrain.objectives import cross_entropy as cross_entropy
 from rdc_jax.pretrain.objectives import protonet as protonet
+from rdc_jax.pretrain.objectives.base import OBJECTIVES as OBJECTIVES
 from rdc_jax.pretrain.objectives.base import Aux as Aux
 from rdc_jax.pretrain.objectives.base import Batch as Batch
 from rdc_jax.pretrain.objectives.base import Batches as Batches

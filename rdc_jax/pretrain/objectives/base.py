@@ -1,10 +1,9 @@
 """What a step of training minimises: the protocol of objectives, and their names."""
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,7 @@ from rdc_jax.methods import parameters
 from rdc_jax.models.model import Spec, Variables
 from rdc_jax.pretrain.options import Options
 from rdc_jax.runtime.errors import UserError
+from rdc_jax.runtime.registry import Registry
 
 Batches = Literal["images", "tasks"]
 
@@ -94,34 +94,14 @@ class Objective(Protocol):
         """
 
 
-Make = Callable[..., Objective]
-MakeT = TypeVar("MakeT", bound=Make)
+OBJECTIVES: Registry[Objective] = Registry("objective")
 
-_OBJECTIVES: dict[str, Make] = {}
+register = OBJECTIVES.register
+"""Decorates a function that makes an objective, and gives it a name.
 
-
-def register(name: str) -> Callable[[MakeT], MakeT]:
-    """Make an objective known by a name, for ``config.method``.
-
-    Args:
-      name: A word.
-
-    Returns:
-      A decorator of a function that takes the run's ``Options`` and the number of base
-      classes, and gives an objective. What else it takes, by keyword, are parameters of
-      ``config.method``, read as the type that they have by default.
-
-    Raises:
-      UserError: The name is taken.
-    """
-    if name in _OBJECTIVES:
-        raise UserError(f"there is an objective {name!r} already: choose another name")
-
-    def decorate(make: MakeT) -> MakeT:
-        _OBJECTIVES[name] = make
-        return make
-
-    return decorate
+The function takes the run's ``Options`` and the number of base classes. What else it
+takes, by keyword, are parameters, read as the type that they have by default.
+"""
 
 
 def get_objective(text: str) -> Callable[[Options, int], Objective]:
@@ -134,21 +114,17 @@ def get_objective(text: str) -> Callable[[Options, int], Objective]:
       UserError: There is no such objective, or parameter, or value.
     """
     name, pairs = parameters.split(text)
-    if name not in _OBJECTIVES:
-        close = difflib.get_close_matches(name, _OBJECTIVES, n=1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        known = ", ".join(_OBJECTIVES)
-        raise UserError(f"config.method is {text!r}: {meant}known are {known}")
-    _, _, *own = inspect.signature(_OBJECTIVES[name]).parameters.values()
+    make = OBJECTIVES.find(name)
+    _, _, *own = inspect.signature(make).parameters.values()
     defaults = {parameter.name: parameter.default for parameter in own}
     try:
         values = {n: parameters.read(v, defaults[n]) for n, v in pairs.items()}
     except (KeyError, ValueError) as error:
         known = ", ".join(defaults) or "none"
         raise UserError(
-            f"config.method is {text!r}: {error}; its parameters are {known}"
+            f"objective {text!r}: {error}; its parameters are {known}"
         ) from None
-    return functools.partial(_OBJECTIVES[name], **values)
+    return functools.partial(make, **values)
 
 
 def spec_of(options: Options, **parts: Any) -> Spec:
