@@ -31,8 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
       The exit code: 0, or 1 when some pictures could not be read.
     """
     with _messages(quiet=arguments.quiet, verbose=arguments.verbose):
-        if arguments.compile_cache:
-            keep_compiled()
         # Everything is opened and checked first: a mistake is told before long work.
         source, queries = open_support(arguments.support), find_queries(arguments.query)
         for path in filter(None, (arguments.out, arguments.html)):
@@ -46,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
             reject_below=arguments.reject_below,
             batch_size=arguments.batch_size,
         )
+        if arguments.compile_cache:
+            keep_compiled()
         total = len(source) + len(queries)
         with Progress(total, unit="pictures", shown=not arguments.quiet) as progress:
             embedder = Embedder(
