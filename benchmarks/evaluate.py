@@ -24,11 +24,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))  # For configs.
 from configs.eval import variation
 from rdc_jax import models
 from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.datasets import DataSet
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
-from rdc_jax.evaluation.scoring import AdaptationScorer, FeatureScorer
+from rdc_jax.evaluation.scoring import FeatureScorer
 from rdc_jax.models import weights
 from rdc_jax.runtime.threads import one_lapack_thread
 

@@ -2,74 +2,61 @@
 
 from collections.abc import Mapping, Sequence
 
+from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.datasets import Source
-from rdc_jax.evaluation.options import Entry, Options, check
-from rdc_jax.evaluation.scoring import AdaptationScorer, FeatureScorer, Scorer
+from rdc_jax.evaluation.options import Entry, Options
+from rdc_jax.evaluation.scoring import FeatureScorer
 from rdc_jax.methods.adapt import Adaptation
 from rdc_jax.models.model import Model
+
+Scorer = FeatureScorer | AdaptationScorer
 
 
 def arrange(
     options: Options,
     models: Mapping[str, Model],
     source: Source | None,
-    recorded: Mapping[str, Sequence[str]] = {},
+    recorded: Mapping[str, Sequence[str]],
 ) -> list[Scorer]:
-    """Make scorers of the methods of a run, quick ones first.
+    """Make scorers of the methods of a run, those on record first, then quick ones.
 
-    Methods on the same features of the same model share a scorer, as each method that
-    adapts has its own. Those on record stay as they are; methods that were added since
-    make up new ones.
+    Methods on the same features of the same model share a scorer; each that adapts has
+    its own. Scorers on record stay as they are, and methods added since make up others.
 
     Args:
       options: Of the run.
-      models: By name.
+      models: By name, that of ``config.checkpoint`` by the empty one.
       source: Where distractors come from.
       recorded: Columns of the scorers on record, by name.
-
-    Raises:
-      UserError: A method does not fit its model or the tasks.
     """
-    groups: dict[str, list[Entry]] = {}
-    on_record = {
-        column: name for name, columns in recorded.items() for column in columns
-    }
-    for entry in options.methods:
-        for shot in options.shots:
-            check(entry, options.task(shot, (1,)), models[entry.checkpoint])
-        name = on_record.get(entry.name) or _free_name(entry, recorded)
+    on_record = {column: name for name in recorded for column in recorded[name]}
+    groups: dict[str, list[Entry]] = {name: [] for name in recorded}
+    for entry in sorted(options.methods, key=_adapts):
+        name = on_record.get(entry.name) or _new_name(entry, recorded)
         groups.setdefault(name, []).append(entry)
-    order = {name: number for number, name in enumerate(recorded)}
     scorers: list[Scorer] = []
     for name, entries in groups.items():
-        first = entries[0]
-        model = models[first.checkpoint]
-        if isinstance(first.method, Adaptation):
-            scorers.append(
-                AdaptationScorer(
-                    entry=first, model=model, options=options, source=source
-                )
-            )
+        if not entries:
+            continue
+        if name in recorded:
+            columns = list(recorded[name])
+            entries.sort(key=lambda entry: columns.index(entry.name))
+        model = models[entries[0].checkpoint]
+        if _adapts(entries[0]):
+            scorers.append(AdaptationScorer(entries[0], model, options, source))
         else:
-            columns = [*recorded.get(name, ())]
-            if columns:
-                entries.sort(key=lambda entry: columns.index(entry.name))
-            scorers.append(
-                FeatureScorer(
-                    name=name, entries=tuple(entries), model=model, options=options
-                )
-            )
-    adapts = {s.name: isinstance(s, AdaptationScorer) for s in scorers}
-    return sorted(
-        scorers, key=lambda s: (order.get(s.name, len(order)), adapts[s.name])
-    )
+            scorers.append(FeatureScorer(name, tuple(entries), model, options))
+    return scorers
 
 
-def _free_name(entry: Entry, recorded: Mapping[str, Sequence[str]]) -> str:
-    """The name of a new scorer that takes this method."""
-    if isinstance(entry.method, Adaptation):
+def _adapts(entry: Entry) -> bool:
+    return isinstance(entry.method, Adaptation)
+
+
+def _new_name(entry: Entry, recorded: Mapping[str, Sequence[str]]) -> str:
+    """The name of a scorer that is not on record, as ``features@model+1``."""
+    if _adapts(entry):
         return entry.name
-    inputs, at = entry.method.inputs, "@" * bool(entry.checkpoint)
-    base = f"{inputs}{at}{entry.checkpoint}"
+    base = entry.method.inputs + "@" * bool(entry.checkpoint) + entry.checkpoint
     names = [base, *(f"{base}+{number}" for number in range(1, len(recorded) + 1))]
     return next(name for name in names if name not in recorded)

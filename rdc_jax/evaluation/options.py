@@ -46,6 +46,17 @@ class Entry:
         said = f" ({', '.join(values)})" if values else ""
         return self.method.title + said
 
+    def check(self, task: Task, model: Model | None = None) -> None:
+        """Refuse tasks or a model that the method cannot use.
+
+        Raises:
+          UserError: It names the method.
+        """
+        try:
+            self.method.check(task, model)
+        except UserError as error:
+            raise UserError(f"method {self.name}: {error}") from error
+
     @property
     def transductive(self) -> bool:
         """Whether a query's answer depends on the others."""
@@ -122,7 +133,7 @@ class Options:
         at_least("chunk", self.chunk, 0)
         for shot in self.shots:
             for entry in self.methods:
-                check(entry, self.task(shot, (1,)))
+                entry.check(self.task(shot, (1,)))
         if not (self.checkpoint or self.pretrain):
             raise UserError(
                 "config.checkpoint is empty: give the work directory of run_pretrain.py"
@@ -187,18 +198,6 @@ class Options:
             **groups,
             **values,
         )
-
-
-def check(entry: Entry, task: Task, model: Model | None = None) -> None:
-    """Refuse a method that does not fit the tasks or the model.
-
-    Raises:
-      UserError: It names the method.
-    """
-    try:
-        entry.method.check(task, model)
-    except UserError as error:
-        raise UserError(f"method {entry.name}: {error}") from error
 
 
 def _paths(text: str) -> dict[str, str]:

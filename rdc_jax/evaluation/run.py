@@ -13,7 +13,8 @@ from jaxtyping import Float32, Int
 
 from rdc_jax.data.transforms import test_batch
 from rdc_jax.evaluation import demo, exhibits, results
-from rdc_jax.evaluation.arrange import arrange
+from rdc_jax.evaluation.adapting import AdaptationScorer
+from rdc_jax.evaluation.arrange import Scorer, arrange
 from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.exhibit_file import path_of, read_text
@@ -21,7 +22,7 @@ from rdc_jax.evaluation.identity import identify
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.progress import Progress
-from rdc_jax.evaluation.scoring import AdaptationScorer, FeatureScorer, Scorer
+from rdc_jax.evaluation.scoring import FeatureScorer
 from rdc_jax.methods.adapt import Adaptation
 from rdc_jax.models.model import Model, load_model
 from rdc_jax.runtime.processes import broadcast_from_first, is_first
@@ -65,7 +66,7 @@ def evaluate(
         if not options.checkpoint:
             _decode(datasets, source)
         models = _load_models(options, workdir)
-        for scorer in arrange(options, models, source):
+        for scorer in arrange(options, models, source, {}):
             for shot in options.shots:
                 scorer.check(shot)
         _decode(datasets, source)
@@ -224,4 +225,5 @@ class _Run:
         title = scorer.entry.title
         if path.exists() and read_text(path, "after_title") != title:
             feat_nd = scorer.example_features(self.engine, dataset, stage.shot)
-            exhibits.add_after(path, feat_nd, self.options.rdc, title)
+            if feat_nd is not None:
+                exhibits.add_after(path, feat_nd, self.options.rdc, title)

@@ -5,6 +5,7 @@ One protocol, of pure functions of one task: ``init`` once, ``step`` as often as
 start from the same one.
 """
 
+import abc
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -20,6 +21,9 @@ from rdc_jax.models.model import Model
 
 PyTree = Any
 
+Before = tuple["Adaptation", PyTree] | None
+"""A phase and the state that it left."""
+
 _INIT = 2**31  # Added to a step's number for the key of ``init``, which is no step's.
 
 
@@ -28,8 +32,8 @@ class Adaptation(Method):
     """A method that fits the model to each task.
 
     A subclass has ``steps``, a field or a property, and ``init``, ``step`` and
-    ``classify``. A state is any pytree; it holds all that the later calls need of the
-    model.
+    ``classify``; in all phases but the last, and for pictures, ``adapted``. A state is
+    any pytree; it holds all that the later calls need of the model.
 
     Attributes:
       image_size: Edge of the network's input in pixels; tasks have larger images, as
@@ -44,9 +48,9 @@ class Adaptation(Method):
     image_size: int = 224
 
     @property
+    @abc.abstractmethod
     def steps(self) -> int:
         """How often ``step`` is called."""
-        raise NotImplementedError
 
     @property
     def recorded(self) -> tuple[int, ...]:
@@ -63,25 +67,28 @@ class Adaptation(Method):
         """What runs in a row; a later one starts from ``adapted`` of the one before."""
         return (self,)
 
+    @abc.abstractmethod
     def init(self, key: Key[Array, ""], model: Model, task: Task) -> PyTree:
         """Give the state before the first step."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def step(self, state: PyTree, task: Task, key: Key[Array, ""]) -> PyTree:
         """Give the state after one more step."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def classify(self, state: PyTree, task: Task) -> Float[Array, "q c"]:
         """Give class distances of the queries; the smallest is the answer."""
-        raise NotImplementedError
 
-    def adapted(self, state: PyTree) -> Model:
-        """Give the model as it was fitted: where a next phase starts."""
-        raise NotImplementedError
+    def adapted(self, state: PyTree) -> Model | None:
+        """Give the model as it was fitted; None if there is none to go on with."""
+        del state
+        return None
 
-    def features(self, state: PyTree, task: Task) -> Float[Array, "n d"]:
+    def features(self, state: PyTree, task: Task) -> Float[Array, "n d"] | None:
         """Give the fitted model's features of the task's images, for pictures."""
-        return self.adapted(state).embed(test_images(task, self.image_size))
+        if (model := self.adapted(state)) is None:
+            return None
+        return model.embed(test_images(task, self.image_size))
 
     def __call__(self, task: Task, model: Model | None = None) -> Float[Array, "q c"]:
         """Take all steps in one program, and answer."""
@@ -98,8 +105,8 @@ def test_images(task: Task, size: int) -> Float[Array, "n size size 3"]:
 def answers(method: Adaptation, model: Model, task: Task) -> Float[Array, "m q c"]:
     """Give class distances after each recorded step and the last, in one program."""
 
-    def begin(phase: Adaptation, number: int, start: Model) -> PyTree:
-        return phase.init(init_key(task, number), start, task)
+    def begin(phase: Adaptation, number: int, before: Before) -> PyTree:
+        return start_phase(phase, number, before, model, task)
 
     def advance(phase: Adaptation, state: PyTree, start: int, stop: int) -> PyTree:
         def body(number: Int[Array, ""], state: PyTree) -> PyTree:
@@ -107,24 +114,24 @@ def answers(method: Adaptation, model: Model, task: Task) -> Float[Array, "m q c
 
         return lax.fori_loop(start, stop, body, state)
 
-    def follow(
-        phase: Adaptation, number: int, last: Adaptation, state: PyTree
-    ) -> PyTree:
-        return begin(phase, number, last.adapted(state))
-
-    states = trajectory(method, lambda p: begin(p, 0, model), follow, advance)
+    states = trajectory(method, begin, advance)
     return jnp.stack([phase.classify(state, task) for phase, state in states])
 
 
-def init_key(task: Task, number: int) -> Key[Array, ""]:
-    """Give the key of the phase whose first step has this number."""
-    return jax.random.fold_in(task.key, _INIT + number)
+def start_phase(
+    phase: Adaptation, number: int, before: Before, model: Model | None, task: Task
+) -> PyTree:
+    """Give the state before a phase's first step, which has this number."""
+    if before is not None:
+        model = before[0].adapted(before[1])
+    if model is None:
+        raise ValueError(f"{type(phase).__name__} needs a model from the phase before")
+    return phase.init(jax.random.fold_in(task.key, _INIT + number), model, task)
 
 
 def trajectory(
     method: Adaptation,
-    begin: Callable[[Adaptation], PyTree],
-    follow: Callable[[Adaptation, int, Adaptation, PyTree], PyTree],
+    begin: Callable[[Adaptation, int, Before], PyTree],
     advance: Callable[[Adaptation, PyTree, int, int], PyTree],
 ) -> Iterator[tuple[Adaptation, PyTree]]:
     """Go through the phases of a method, whoever drives the steps.
@@ -133,24 +140,23 @@ def trajectory(
 
     Args:
       method: What is run.
-      begin: Makes the first phase's state.
-      follow: From a phase, the number of its first step, the phase before it and the
-        state that was left, to its state.
+      begin: From a phase, the number of its first step, and the phase before it with
+        the state that was left, to its state.
       advance: From a phase and its state to that after the steps ``start … stop-1``.
 
     Yields:
       The phase and its state after each recorded step, and after the last one. A state
       must be used before the next one is asked for, which may take its memory.
     """
-    start, last, state = 0, None, None
+    start, before = 0, None
     for phase in method.phases:
-        state = begin(phase) if last is None else follow(phase, start, last, state)
+        state = begin(phase, start, before)
         end = start + phase.steps
         for stop in [number for number in method.recorded if start <= number < end]:
             state = advance(phase, state, start, stop)
             yield phase, state
             start = stop
-        state = advance(phase, state, start, end)
-        start, last = end, phase
-    assert last is not None
-    yield last, state
+        before = phase, advance(phase, state, start, end)
+        start = end
+    assert before is not None
+    yield before

@@ -1,5 +1,6 @@
 """What a task and a method are, and the names that methods go by."""
 
+import abc
 import dataclasses
 import difflib
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +55,7 @@ class Task:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Method:
+class Method(abc.ABC):
     """A way to classify the queries of a task; its fields are its parameters.
 
     A subclass is a frozen dataclass. A field that is itself a dataclass is a group of
@@ -90,6 +91,7 @@ class Method:
             changed = dataclasses.replace(getattr(self, group), **{name: value})
             object.__setattr__(self, group, changed)
 
+    @abc.abstractmethod
     def __call__(self, task: Task, model: Model | None = None) -> Float[Array, "q c"]:
         """Give class distances of the queries; the class of the smallest is the answer.
 
@@ -99,7 +101,6 @@ class Method:
           task: With rows as ``inputs`` says.
           model: What made the features; needed if ``head`` is set.
         """
-        raise TypeError(f"method {self.name} does not answer in one call")
 
     def check(self, task: Task, model: Model | None = None) -> None:
         """Refuse tasks and models that the method cannot use, before long work.
@@ -153,9 +154,9 @@ class FeatureMethod(Method):
         del model
         return self.class_distances(prepared(task, self.prepare))
 
+    @abc.abstractmethod
     def class_distances(self, task: Task) -> Float[Array, "q c"]:
         """Give class distances of the queries, from features that are prepared."""
-        raise NotImplementedError
 
 
 def prepared(task: Task, steps: Sequence[str]) -> Task:

@@ -1,5 +1,6 @@
 """Adaptation by gradient: full-batch steps on the images of one task."""
 
+import abc
 import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
@@ -64,6 +65,7 @@ class GradientAdaptation(Adaptation):
         del key, feat_nd, task
         return {}, None
 
+    @abc.abstractmethod
     def loss(
         self,
         head_params: PyTree,
@@ -81,7 +83,6 @@ class GradientAdaptation(Adaptation):
           out: The network's intermediates of the same images, by name.
           task: The task, whose rows are images.
         """
-        raise NotImplementedError
 
     def answer(
         self, head_params: PyTree, feat_nd: Float[Array, "n d"], task: Task

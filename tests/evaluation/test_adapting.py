@@ -15,10 +15,10 @@ from configs import eval as eval_config
 from rdc_jax import methods, models
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.evaluation import datasets
+from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.datasets import DataSet
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.options import Entry, Options
-from rdc_jax.evaluation.scoring import AdaptationScorer
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.models.model import wrap
 from rdc_jax.runtime.errors import UserError
