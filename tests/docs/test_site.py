@@ -85,6 +85,12 @@ def test_the_reference_describes_the_public_names(site):
     assert missing == []
 
 
+def test_the_reference_shows_examples_as_code(site):
+    page = (site / "api.html").read_text(encoding="utf-8")
+    assert page.count('class="gp"') > 20
+    assert not re.search(r"<p>[^<]*&gt;&gt;&gt;", page)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_quiet_fits_and_is_accessible(address, open_url, name):
     for size, scheme in zip(SIZES, ("light", "dark"), strict=True):
