@@ -1,7 +1,7 @@
 r"""Pre-train a backbone on labelled images.
 
   python run_pretrain.py --workdir=DIR --config.data_dir=DATA   the paper's
-  python run_pretrain.py --list               data sets, configs, checkpoints
+  python run_pretrain.py --list               objectives, data sets, configs
   python run_pretrain.py --config=configs/pretrain.py:reduced --workdir=DIR \
       --config.data_dir=DATA                  hours on a CPU, at 84 px
   python run_pretrain.py --config=configs/pretrain.py:test --workdir=DIR
@@ -48,9 +48,13 @@ def main() -> None:
 def listing() -> str:
     """List what can be asked for."""
     from rdc_jax.cli import listing
+    from rdc_jax.pretrain.objectives import OBJECTIVES
+    from rdc_jax.runtime.plugins import load_plugin
 
     config = rdc_flags.config_values(_CONFIG.value)
-    return listing.for_pretraining(_CONFIGS, config["data_dir"])
+    for path in filter(None, config["plugins"].split(",")):
+        load_plugin(path)
+    return listing.for_pretraining(_CONFIGS, OBJECTIVES, config["data_dir"])
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from rdc_jax.evaluation import progress as evaluation_progress
 from rdc_jax.models import weights
 from rdc_jax.predict.__main__ import main as predict_main
 from rdc_jax.pretrain import progress as training_progress
+from rdc_jax.pretrain.objectives import OBJECTIVES
 from rdc_jax.runtime.errors import UserError, guard
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -106,8 +107,9 @@ def test_an_evaluation_lists_everything_and_methods_of_ones_own(tmp_path):
 
 
 def test_pretraining_lists_its_own_configs():
-    text = listing.for_pretraining(CONFIGS)
+    text = listing.for_pretraining(CONFIGS, OBJECTIVES)
     assert ":protonet" in text and "configs/eval.py" not in text
+    assert re.search(r"^  cross_entropy +\w+", text, re.MULTILINE)
     assert set(DATASETS) <= set(text.split())
     assert too_wide(text) == []
 

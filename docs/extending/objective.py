@@ -88,14 +88,14 @@ class Adversarial:
 
 @register("cosine")
 def cosine(options, num_classes, *, scale=10.0):
-    """Make it for a run; ``cosine(scale=5)`` sets what stands after the star."""
-    task = options.episode
+    """Classification of a few-shot task by cosines to its class means."""
+    task = options.episode  # What stands after the star is set by config.method.
     return Cosine(spec_of(options), task.way, task.shot, scale)
 
 
 @register("adversarial")
 def adversarial(options, num_classes, *, inner="protonet", step=0.01):
-    """Put the adversary around the objective called ``inner``."""
+    """Another objective, on images that an adversary has moved."""
     return Adversarial(get_objective(inner)(options, num_classes), step)
 
 

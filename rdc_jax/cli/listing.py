@@ -4,7 +4,7 @@ import ast
 import os
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from rdc_jax.data.catalogue import catalogue
 from rdc_jax.methods.catalogue import methods
@@ -36,11 +36,24 @@ def for_evaluation(
 
 
 def for_pretraining(
-    folder: pathlib.Path, data_dir: str | os.PathLike[str] | None = None
+    folder: pathlib.Path,
+    objectives: Mapping[str, Callable[..., object]],
+    data_dir: str | os.PathLike[str] | None = None,
 ) -> str:
-    """What ``run_pretrain.py --list`` prints; arguments as in ``for_evaluation``."""
+    """What ``run_pretrain.py --list`` prints.
+
+    Args:
+      folder: Of the config files.
+      objectives: Each described by the first line of its docstring.
+      data_dir: Where data sets are looked for.
+    """
+    described = [
+        (name, (make.__doc__ or "").strip().partition("\n")[0])
+        for name, make in objectives.items()
+    ]
     return _sections(
         ("configs", "--config=FILE:VARIANT", _config(folder / "pretrain.py")),
+        ("objectives", "--config.method=NAME", two_columns(described)),
         (
             "data sets",
             "--config.source=NAME  --config.data_dir=DIR",

@@ -13,7 +13,7 @@ from rdc_jax.core.prototypes import predictions
 from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.tasks import Tasks, TaskSampler, TaskSpec
 from rdc_jax.data.transforms import test_batch
-from rdc_jax.methods import Task, get_method
+from rdc_jax.methods import Method, Task, get_method
 from rdc_jax.models.model import Model, Variables
 from rdc_jax.pretrain.objectives import Objective
 from rdc_jax.pretrain.options import Options
@@ -52,8 +52,28 @@ def make_validate(
             f"config.method={options.method} is validated by {objective.method}, which "
             f"needs {method.inputs}: set --config.validation.episodes=0"
         )
-    given = options.validation
-    tasks = {}
+    way, size = options.validation.way, options.image_size
+    tasks_by_shot = _draw_tasks(pixels, options)
+    embed = jax.jit(
+        lambda model, images: model.embed(test_batch(images, size)),
+        out_shardings=layout.replicated,
+    )
+
+    def validate(variables: Variables) -> dict[str, float]:
+        model = Model(objective.spec, variables)
+        feat_nd = _embed_all(functools.partial(embed, model), pixels.images, layout)
+        return {
+            f"val_{way}way_{shot}shot": 100
+            * float(_accuracy(method, way, shot, model, feat_nd, tasks))
+            for shot, tasks in tasks_by_shot.items()
+        }
+
+    return validate
+
+
+def _draw_tasks(pixels: PixelCache, options: Options) -> dict[int, Tasks]:
+    """The tasks of each shot."""
+    given, tasks = options.validation, {}
     for shot in given.shots:
         sampler = TaskSampler(
             pixels.labels,
@@ -63,35 +83,28 @@ def make_validate(
             class_names=pixels.class_names,
         )
         tasks[shot] = sampler(range(given.episodes))
+    return tasks
 
-    @functools.partial(jax.jit, out_shardings=layout.replicated)
-    def embed(variables: Variables, images: UInt8[Array, "b h w 3"]) -> Array:
-        model = Model(objective.spec, variables)
-        return model.embed(test_batch(images, options.image_size))
 
-    @functools.partial(jax.jit, static_argnames="s")
-    def accuracy(
-        variables: Variables, feat_nd: Array, episodes: Tasks, s: int
-    ) -> Float[Array, ""]:
-        model = Model(objective.spec, variables)
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _accuracy(
+    method: Method,
+    way: int,
+    shot: int,
+    model: Model,
+    feat_nd: Float[Array, "n d"],
+    tasks: Tasks,
+) -> Float[Array, ""]:
+    """Mean accuracy of a method over tasks."""
+    s = way * shot
 
-        def one_task(indices_m: Array, labels_m: Array) -> Float[Array, ""]:
-            feat_md = feat_nd[indices_m]
-            task = Task(feat_md[:s], labels_m[:s], feat_md[s:], given.way)
-            return jnp.mean(predictions(method(task, model)) == labels_m[s:])
+    def one_task(indices_m: Array, labels_m: Array) -> Float[Array, ""]:
+        feat_md = feat_nd[indices_m]
+        task = Task(feat_md[:s], labels_m[:s], feat_md[s:], way)
+        return jnp.mean(predictions(method(task, model)) == labels_m[s:])
 
-        each_task = over_episodes(one_task, chunk=_TASKS_AT_A_TIME)
-        return jnp.mean(each_task(episodes.indices, episodes.labels))
-
-    def validate(variables: Variables) -> dict[str, float]:
-        feat_nd = _embed_all(functools.partial(embed, variables), pixels.images, layout)
-        shares = {
-            shot: float(accuracy(variables, feat_nd, task, given.way * shot))
-            for shot, task in tasks.items()
-        }
-        return {f"val_{given.way}way_{n}shot": 100 * x for n, x in shares.items()}
-
-    return validate
+    each_task = over_episodes(one_task, chunk=_TASKS_AT_A_TIME)
+    return jnp.mean(each_task(tasks.indices, tasks.labels))
 
 
 def _embed_all(

@@ -53,6 +53,6 @@ class CrossEntropy:
 
 @base.register("cross_entropy")
 def cross_entropy(options: Options, num_classes: int) -> CrossEntropy:
-    """Classification of the base classes, ``config.batch_size`` images a step."""
+    """Classification of the base classes, config.batch_size images a step."""
     head = {"head": "linear", "head_options": (("num_classes", num_classes),)}
     return CrossEntropy(base.spec_of(options, **head), options.label_smoothing)
