@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from rdc_jax.models.optimiser import OptimiserOptions
+from rdc_jax.methods.optimiser import OptimiserOptions
 from rdc_jax.runtime.config_values import at_least, numbers, one_of
 
 TARGETS = ("each_step", "fixed")

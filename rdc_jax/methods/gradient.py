@@ -14,8 +14,8 @@ from rdc_jax.methods.adapt import Adaptation, test_images
 from rdc_jax.methods.base import Task
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.npc import nearest_prototype
+from rdc_jax.methods.optimiser import make_optimiser, make_schedule
 from rdc_jax.models.model import Model
-from rdc_jax.models.optimiser import make_optimiser, make_schedule
 from rdc_jax.runtime.errors import UserError
 
 PyTree = Any

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rdc_jax.data.tasks import TaskSpec
-from rdc_jax.models.optimiser import OptimiserOptions
+from rdc_jax.methods.optimiser import OptimiserOptions
 from rdc_jax.pretrain.phases import Phase, parse_phases
 from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of, words
 

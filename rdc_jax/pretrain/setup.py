@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rdc_jax.data.pixels import PixelCache
+from rdc_jax.methods.optimiser import make_optimiser, make_schedule
 from rdc_jax.models.model import Model, Variables, load_backbone
-from rdc_jax.models.optimiser import make_optimiser, make_schedule
 from rdc_jax.pretrain.input_pipeline import RunImages, images_a_step, make_batches
 from rdc_jax.pretrain.objectives import Objective, get_objective
 from rdc_jax.pretrain.options import Options

@@ -5,7 +5,7 @@ import numpy as np
 import optax
 import pytest
 
-from rdc_jax.models.optimiser import make_optimiser, make_schedule
+from rdc_jax.methods.optimiser import make_optimiser, make_schedule
 from rdc_jax.pretrain.options import OptimiserOptions
 
 SGD = OptimiserOptions(
