@@ -73,6 +73,8 @@ def _paper() -> ml_collections.ConfigDict:
             "checkpoint": "",
             "checkpoints": "",  # Other models, NAME=PATH: rdc@NAME answers with one.
             "image_size": 224,
+            # Views of an image: 1, 2 or 4; layers of the network: block3:0.7,block4.
+            "features": {"views": 1, "layers": "features"},
             "pretrain": {},  # Without a checkpoint: how to train one.
             # Methods.
             "methods": "npc,npc_l2,rdc_one_space,rdc",

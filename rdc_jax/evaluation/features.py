@@ -16,6 +16,7 @@ from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.transforms import resize_size, test_batch
 from rdc_jax.evaluation.options import Options
 from rdc_jax.models.model import Model
+from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.processes import make_layout
 
@@ -38,7 +39,7 @@ def embed(
 
     Args:
       pixels: The images.
-      model: From normalised images to features.
+      model: The network.
       inputs: ``features``, or the ``maps`` before pooling.
       options: Of the run.
       cache_dir: Of the features.
@@ -52,15 +53,17 @@ def embed(
     size, began = options.image_size, time.monotonic()
     layout = make_layout(jax.local_devices())
     on_all = jax.device_put(model, layout.replicated)
-    embed_images = feature_fn(inputs)
-
-    def features_of(model: Model, images: UInt8[Array, "b h w 3"]) -> Array:
-        return embed_images(model, test_batch(images, size))
+    described = options.features.described if inputs == "features" else inputs
+    fingerprint, transform = model.fingerprint, f"resize to {resize_size(size)}, crop"
+    transform = f"test transform: {transform} {size}"
+    if described:  # A file of its own for each, so that a run may use several.
+        fingerprint = checksums.of_json([fingerprint, described])
+        transform = f"{transform}; {described}"
 
     # Each device by itself: on CPU the network loops over a few images at a time, and
     # for such a loop a batch that is split would be brought together on every device.
     on_devices = jax.shard_map(
-        features_of,
+        feature_fn(inputs, options),
         mesh=layout.mesh,
         in_specs=(layout.replicated.spec, layout.sharded.spec),
         out_specs=layout.sharded.spec,
@@ -69,9 +72,8 @@ def embed(
     features = feature_cache(
         pixels,
         functools.partial(jax.jit(on_devices), on_all),
-        weights_fingerprint=model.fingerprint,
-        transform=f"test transform: resize to {resize_size(size)}, crop {size}"
-        + (f"; {inputs}" if inputs != "features" else ""),
+        weights_fingerprint=fingerprint,
+        transform=transform,
         cache_dir=cache_dir,
         batch_size=_IMAGES_A_DEVICE * jax.local_device_count(),
         sharding=layout.sharded,
@@ -90,15 +92,20 @@ def embed(
     return features
 
 
-def feature_fn(inputs: str) -> Callable[[Model, Array], Array]:
-    """Give what makes the inputs of methods from normalised images, each by itself."""
-    return _maps if inputs == "maps" else Model.embed
+def feature_fn(
+    inputs: str, options: Options
+) -> Callable[[Model, UInt8[Array, "b h w 3"]], Array]:
+    """Give what makes the inputs of methods from raw images, each by itself."""
+    size = options.image_size
 
+    def maps(model: Model, images: Array) -> Array:
+        _, named, _ = model.apply(test_batch(images, size))
+        blocks = [name for name in named if name.startswith("block")]
+        if not blocks:
+            raise UserError(f"the network {model.arch} has no blocks to take maps of")
+        return named[max(blocks)].astype(jnp.float32)
 
-def _maps(model: Model, images: Array) -> Array:
-    """The output of the network's last block."""
-    _, named, _ = model.apply(images)
-    blocks = [name for name in named if name.startswith("block")]
-    if not blocks:
-        raise UserError(f"the network {model.arch} has no maps: take another method")
-    return named[max(blocks)].astype(jnp.float32)
+    def rows(model: Model, images: Array) -> Array:
+        return options.features.embed(model, images, size)
+
+    return maps if inputs == "maps" else rows

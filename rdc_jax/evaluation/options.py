@@ -15,6 +15,7 @@ from rdc_jax.core.params import RDCParams
 from rdc_jax.data.tasks import TaskSpec
 from rdc_jax.methods import Method, Task, get_method, load_plugin, parameters
 from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.config_values import at_least, numbers, words
 from rdc_jax.runtime.errors import UserError
@@ -84,6 +85,7 @@ class Options:
       checkpoints: Of other models, by the name that follows a method's: ``rdc@name``.
       source: Data set that distractors are drawn from, where a method asks for them.
       image_size: Edge of the network's input in pixels.
+      features: What is taken of an image and of the network's layers.
       pretrain: A config of ``configs/pretrain.py``, or empty.
       methods: What to evaluate.
       baseline: Name of the method that others are compared with.
@@ -110,6 +112,7 @@ class Options:
     checkpoints: Mapping[str, str]
     source: str
     image_size: int
+    features: Views
     pretrain: Mapping[str, Any]
     methods: tuple[Entry, ...]
     baseline: str
@@ -169,6 +172,7 @@ class Options:
         values = {**config}
         plugins = words("plugins", values.pop("plugins"), empty=True)
         loaded = tuple(load_plugin(path) for path in plugins)
+        features = values.pop("features")
         checkpoints = _paths(values.pop("checkpoints"))
         groups: dict[str, Any] = {
             "rdc": _rdc_params(values.pop("rdc")),
@@ -190,6 +194,7 @@ class Options:
         return cls(
             datasets=words("datasets", values.pop("datasets")),
             checkpoints=checkpoints,
+            features=Views.from_text(features["views"], features["layers"]),
             plugins=loaded,
             methods=entries,
             baseline=baseline,

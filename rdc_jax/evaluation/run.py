@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Float32, Int
 
-from rdc_jax.data.transforms import test_batch
 from rdc_jax.evaluation import demo, exhibits, results
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.arrange import Scorer, arrange
 from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.exhibit_file import path_of, read_text
+from rdc_jax.evaluation.features import feature_fn
 from rdc_jax.evaluation.identity import identify
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
@@ -204,8 +205,8 @@ class _Run:
         def features_of(rows: Int[np.ndarray, " n"]) -> Float32[np.ndarray, "n d"]:
             if embedded:
                 return np.asarray(dataset.features(self.model, "features")[rows])
-            images = test_batch(dataset.pixels.images[rows], self.options.image_size)
-            return np.asarray(self.model(images))
+            embed = jax.jit(feature_fn("features", self.options))
+            return np.asarray(embed(self.model, dataset.pixels.images[rows]))
 
         home, header = self.ledger.path.parent, self.ledger.header
         exhibits.write(

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int
 from rdc_jax.core.batching import chunk_size
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import predictions
+from rdc_jax.data.transforms import resize_size
 from rdc_jax.evaluation import diagnostics, features
 from rdc_jax.evaluation.datasets import DataSet, Numbers
 from rdc_jax.evaluation.engine import Counter, Engine
@@ -110,9 +111,9 @@ class FeatureScorer:
         return self.model if heads else None
 
     def _shapes(self, shot: int, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
-        size = self.options.image_size
-        image = jax.ShapeDtypeStruct((1, size, size, 3), np.float32)
-        embed = features.feature_fn(self.inputs)
+        side = resize_size(self.options.image_size)
+        image = jax.ShapeDtypeStruct((1, side, side, 3), np.uint8)
+        embed = features.feature_fn(self.inputs, self.options)
         row = jax.eval_shape(embed, self.model, image).shape[1:]
         return with_labels(self.options.task(shot, row), lead)
 

@@ -141,6 +141,28 @@ def test_methods_answer_with_several_models(config, tmp_path):
         evaluate(config.to_dict(), tmp_path / "third")
 
 
+def test_features_of_several_views_are_kept_beside_the_plain_ones(config, tmp_path):
+    config.update(methods="npc_l2", shots="1", cache_dir=str(tmp_path / "cache"))
+    rows = []
+    for views in (1, 2, 1):
+        config.features.views = views
+        found = evaluate(config.to_dict(), tmp_path / f"run{len(rows)}")
+        rows.append(found["rows"][0]["accuracy"])
+    assert rows[0] == rows[2] != rows[1]
+    assert len(list((tmp_path / "cache").glob("photos-*px-*.npy"))) == 2
+
+
+def test_methods_on_images_alone_embed_no_data_set(config, tmp_path, caplog):
+    config.update(methods="rdc_ft", baseline="rdc_ft", shots="1", episodes=1)
+    config.update(cache_dir=str(tmp_path / "cache"))
+    config.finetune.update(steps=1)
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        evaluate(config.to_dict(), tmp_path / "run")
+    assert "features of" not in caplog.text
+    example = exhibit_file.read(exhibit_file.path_of(tmp_path / "run", "photos", 1))
+    assert np.isfinite(example.before.features).all()
+
+
 def test_unreadable_images_are_told_or_left_out(config, tmp_path, data_dir, caplog):
     config.update(data_dir=str(tmp_path / "data"), methods="npc", shots="1")
     shutil.copytree(data_dir, config.data_dir)
