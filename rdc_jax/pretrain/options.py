@@ -1,4 +1,4 @@
-"""What a pre-training run is told, as typed values.
+"""Options of a pre-training run, as typed values.
 
 A ``ConfigDict`` is read here and nowhere else; ``configs/pretrain.py`` has the
 defaults.
@@ -73,9 +73,9 @@ class Options:
       log_every: Steps between lines of ``metrics.jsonl``.
       checkpoint_every: Steps between checkpoints beside those of validation; 0
         means none.
-      optimiser: How the weights move.
+      optimiser: Its name, learning rate and schedule.
       episode: The tasks of objectives on tasks, one a step.
-      validation: How the run is judged.
+      validation: Tasks on held-out classes.
     """
 
     source: str
@@ -130,7 +130,7 @@ class Options:
         validation = {**values.pop("validation")}
         shots = numbers("validation.shots", validation.pop("shots"))
         return cls(
-            # Runs of before there were plugins name none.
+            # Configs from before there were plugins have no such field.
             plugins=words("plugins", values.pop("plugins", ""), empty=True),
             phases=parse_phases(values.pop("phases"), values["image_size"]),
             optimiser=OptimiserOptions(**values.pop("optimiser")),

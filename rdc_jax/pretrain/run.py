@@ -44,7 +44,7 @@ def pretrain(config: Mapping[str, Any], workdir: str | pathlib.Path) -> None:
     plugins = [load_plugin(path) for path in options.plugins]
     if plugins:
         record["plugins"] = {path.name: checksums.of_file(path) for path in plugins}
-    get_objective(options.method)  # So that a wrong name is told before long work.
+    get_objective(options.method)  # Fails on a wrong name, before long work.
     workdir = pathlib.Path(workdir).absolute()
     try:
         with ExitStack() as stack:
@@ -52,14 +52,14 @@ def pretrain(config: Mapping[str, Any], workdir: str | pathlib.Path) -> None:
     except OSError as error:  # A full disk, a directory that went away, ...
         raise UserError(
             f"{error.filename or workdir}: {error.strerror or error}; "
-            "mend it, then run the same command"
+            "fix it, then run the same command"
         ) from error
 
 
 def _pretrain(
     options: Options, record: dict[str, Any], workdir: pathlib.Path, stack: ExitStack
 ) -> None:
-    """Run with files that the stack closes."""
+    """Train; the stack closes what is opened on the way."""
     if processes.is_first():
         stack.enter_context(claim(workdir))
     images = open_images(options, workdir)

@@ -28,8 +28,8 @@ class Run:
     """A run that is ready to begin.
 
     Attributes:
-      options: What it is told.
-      layout: Where arrays live.
+      options: Of the run.
+      layout: The batch is sharded, everything else replicated.
       objective: What it minimises.
       key: Of its steps.
       batch_size: Images a step, over all devices.
@@ -45,9 +45,9 @@ class Run:
         """Put the parts together.
 
         Args:
-          options: What the run is told.
-          images: What it trains on and is validated by.
-          config: That the options come from; checkpoints keep it.
+          options: Of the run, typed.
+          images: To train on, and to validate on.
+          config: The dict the options were read from; checkpoints keep it.
 
         Raises:
           UserError: They do not fit.
@@ -56,7 +56,7 @@ class Run:
         self.layout = processes.make_layout()
         classes = len(images.base.class_names)
         self.objective = get_objective(options.method)(options, classes)
-        _ = Model(self.objective.spec, {}).backbone  # So that a wrong name is told now.
+        _ = Model(self.objective.spec, {}).backbone  # Fails on a wrong name.
         self.batch_size = images_a_step(
             options, self.objective.batches, len(images.base)
         )
@@ -108,7 +108,7 @@ class Run:
         return float(self.schedule(jnp.asarray(step - 1)))
 
     def is_due(self, step: int, every: int) -> bool:
-        """Tell whether it is time for what comes every so often, and after the end."""
+        """Tell whether something that happens every few steps is due at this one."""
         return step == self.total_steps or (every > 0 and step % every == 0)
 
 
@@ -135,7 +135,7 @@ def _metadata(
 
 
 def _read_backbone(path: str, arch: str) -> Variables:
-    """Variables of the backbone that a run starts from; none without a path."""
+    """Weights that a run starts from: a backbone, or nothing without a path."""
     if not path:
         return {}
     model = load_backbone(path)

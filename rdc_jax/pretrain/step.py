@@ -142,7 +142,9 @@ def make_train_step(
         (loss, aux), grads = jax.value_and_grad(loss_of, has_aux=True)(old["params"])
         updates, opt_state = optimiser.update(grads, state.opt_state, old["params"])
         params = optax.apply_updates(old["params"], updates)
-        variables = {"params": params, "batch_stats": aux.batch_stats}
+        variables = old | {"params": params}
+        if "batch_stats" in old:  # Not all networks have batch norm.
+            variables |= {"batch_stats": aux.batch_stats}
         average = state.average
         if average is not None:
             # The first steps count for more: the average starts at random weights.

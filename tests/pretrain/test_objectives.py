@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import linen as nn
 from tiny import SIZE, TinyNet
 
 from rdc_jax.models import BACKBONES
@@ -128,25 +129,49 @@ class Shifted:
         return loss, aux._replace(metrics=aux.metrics | moved)
 
 
-def test_an_adversary_may_wrap_an_objective():
-    objective, layout = Shifted(PROTONET), make_layout()
-    optimiser = optax.sgd(0.1)
+def first_step(objective, key=KEY):
+    """The states before and after a step."""
+    optimiser, layout = optax.sgd(0.1), make_layout()
     step = make_train_step(objective, optimiser, SIZE, layout=layout)
+    images = np.random.default_rng(0).integers(0, 256, (12, SIZE, SIZE, 3))
     stored = {
-        "image": np.random.default_rng(0).integers(0, 256, (12, SIZE, SIZE, 3)),
+        "image": images.astype(np.uint8),
         "label": np.array(TASK_LABELS, np.int32),
         "aspect": np.ones(12, np.float32),
     }
-    batch = put_batch(layout, stored | {"image": stored["image"].astype(np.uint8)})
+    variables = init(objective, KEY, SIZE)
+    state = create_state(objective, optimiser, variables, average=False)
+    replicated = jax.device_put(state, layout.replicated)
+    before = jax.tree.map(jnp.copy, replicated)
+    return before, step(key, replicated, put_batch(layout, stored))[0]
 
-    def first_step(key):
-        variables = init(objective, KEY, SIZE)
-        state = create_state(objective, optimiser, variables, average=False)
-        return step(key, jax.device_put(state, layout.replicated), batch)[0].sums
 
-    one, other = first_step(KEY), first_step(jax.random.key(1))
-    assert float(one["moved"]) > 0
-    assert float(one["moved"]) != float(other["moved"])
+def test_an_adversary_may_wrap_an_objective():
+    objective = Shifted(PROTONET)
+    moved = [
+        float(first_step(objective, jax.random.key(i))[1].sums["moved"])
+        for i in range(2)
+    ]
+    assert moved[0] > 0
+    assert moved[0] != moved[1]
+
+
+class PlainNet(nn.Module):
+    """A network without batch norm; made as backbones are."""
+
+    dtype: Any = None
+    conv: str = "auto"
+
+    @nn.compact
+    def __call__(self, images, *, train=False):
+        return nn.Dense(4)(images.mean((1, 2))), {}
+
+
+def test_a_backbone_needs_no_batch_norm(monkeypatch):
+    monkeypatch.setitem(BACKBONES, "plain", PlainNet)
+    objective = dataclasses.replace(PROTONET, spec=Spec("plain"))
+    before, after = first_step(objective)
+    assert jax.tree.structure(before) == jax.tree.structure(after)
 
 
 def test_parameters_of_an_objective_are_written_behind_its_name(monkeypatch):

@@ -44,8 +44,7 @@ class CrossEntropy:
         """Compute the mean cross-entropy of the images' classes."""
         model = Model(self.spec, variables)
         features_bd, _, batch_stats = model.apply(batch.images, train, key)
-        head: Any = model.head
-        logits_bc = head.apply({"params": variables["params"]["head"]}, features_bd)
+        logits_bc = model.apply_head(features_bd)
         return base.classify(
             logits_bc, batch.labels, batch_stats, smoothing=self.label_smoothing
         )
