@@ -1,4 +1,4 @@
-"""Did calibration help, and if not, why?
+"""Why a method helps or hurts: pure neighbour sets, and the steps of fine-tuning.
 
 RDC trusts that neighbours share a class. Here the labels of queries, which no method
 sees, tell how far that holds: the purity of a query's neighbour set is the share of its
@@ -6,16 +6,21 @@ members, the query itself left out, that are of the query's class.
 """
 
 import dataclasses
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+import numpy as np
+from jaxtyping import Array, Float, Int
 
+from rdc_jax.core import statistics
 from rdc_jax.core.neighbours import rank_positions
 from rdc_jax.core.params import RDCParams
-from rdc_jax.core.statistics import beyond_chance, plus_minus
+from rdc_jax.data.episodes import EpisodeSpec
+from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import Task
+from rdc_jax.methods.adapt import Adaptation
 from rdc_jax.methods.rdc import calibrated
 
 # Counts over the queries of an episode, in the original space.
@@ -27,10 +32,11 @@ COLUMNS = (
     "jaccard_one",  # query-support pairs of Jaccard distance 1
 )
 
-# Points of purity that expansion may cost, and the share of pairs that the Jaccard
-# distance may leave undecided, before a warning.
-_PURITY_LOSS = 5.0
-_UNDECIDED = 95.0
+_EDGES = (0, 30, 50, 70, 100)  # Percent; of five classes, chance is about 20.
+_LEAST = 2  # Tasks that an interval needs.
+
+# The ledger's columns of a data set and shot.
+Counts = Mapping[str, Int[np.ndarray, "e"]]
 
 
 def count(
@@ -63,22 +69,20 @@ def count(
     return [*counts, (out.distances[s:, :s] == 1).sum()]
 
 
-def summarise(
-    totals: Mapping[str, int], *, queries: int, pairs: int
-) -> dict[str, float | None]:
-    """Turn counts over many episodes into shares in percent and means.
+def neighbour_sets(counts: Counts, spec: EpisodeSpec) -> dict[str, float | None]:
+    """Turn the counts of a data set and shot into shares in percent and means.
 
     Args:
-      totals: Sums of the columns.
-      queries: Queries they are sums over.
-      pairs: Query-support pairs they are sums over.
+      counts: With ``COLUMNS``.
+      spec: The shape of the tasks.
 
     Returns:
       ``purity_before`` and ``purity_after`` expansion (None where no query has
       neighbours), ``neighbours_before`` and ``neighbours_after`` for a query,
       ``jaccard_one``: query-support pairs that share no neighbour.
     """
-    total = {name: int(totals[name]) for name in COLUMNS}
+    total = {name: int(counts[name].sum()) for name in COLUMNS}
+    queries = len(counts[COLUMNS[0]]) * spec.query_size
 
     def purity(when: str) -> float | None:
         members = total[f"members_{when}"]
@@ -89,66 +93,85 @@ def summarise(
         "purity_after": purity("after"),
         "neighbours_before": total["members_before"] / queries,
         "neighbours_after": total["members_after"] / queries,
-        "jaccard_one": 100 * total["jaccard_one"] / pairs,
+        "jaccard_one": 100 * total["jaccard_one"] / (queries * spec.support_size),
     }
 
 
-def task_warnings(params: RDCParams, shot: int, query: int) -> list[str]:
-    """Say in plain words what cannot work with tasks of this shape.
+def gains_by_purity(
+    counts: Sequence[Counts], options: Options, shot: int
+) -> list[dict[str, Any]]:
+    """Make the rows ``purity`` of ``results.json``.
 
-    >>> task_warnings(RDCParams(k=10), shot=1, query=15)
-    []
+    Tasks of all data sets are taken together, for purity varies within each of them.
+
+    Args:
+      counts: By data set, with ``COLUMNS``.
+      options: Of the run.
+      shot: Labelled images a class.
+
+    Returns:
+      For each range of purity after expansion and each transductive method: its gain
+      over the baseline on the tasks in that range.
     """
-    others = shot + query - 1
-    if params.k <= others:
+    if not counts or options.baseline not in counts[0]:
         return []
-    return [
-        f"k={params.k}, but in a {shot}-shot task an image has only {others} others of "
-        "its class: neighbour sets must mix classes; lower --config.rdc.k"
-    ]
+    queries = options.spec(shot).query_size
+    purity_t = np.concatenate([_purity(each) for each in counts])
+
+    def accuracy(name: str) -> Float[np.ndarray, "t"]:
+        return 100 * np.concatenate([each[name] for each in counts]) / queries
+
+    base_t = accuracy(options.baseline)
+    rows: list[dict[str, Any]] = []
+    for low, high in itertools.pairwise(_EDGES):
+        inside_t = (purity_t >= low) & (purity_t < high + (high == _EDGES[-1]))
+        if (tasks := int(inside_t.sum())) < _LEAST:
+            continue
+        for method in options.methods:
+            if method.transductive and method.name != options.baseline:
+                own_t = accuracy(method.name)
+                gain = statistics.gain(own_t[inside_t], base_t[inside_t])
+                row = {"shot": shot, "from": low, "to": high, "episodes": tasks}
+                row |= {"method": method.name, "title": method.title}
+                rows.append(row | {"gain": gain.mean, "gain_ci95": gain.ci95})
+    return rows
 
 
-def set_warnings(where: str, summary: Mapping[str, float | None]) -> list[str]:
-    """Say in plain words what is wrong with the neighbour sets.
-
-    Args:
-      where: Data set and shot.
-      summary: Of ``summarise``.
-    """
-    found = []
-    before, after = summary["purity_before"], summary["purity_after"]
-    if before is None or after is None:
-        return [f"{where}: no query has a neighbour; raise --config.rdc.k"]
-    if after < before - _PURITY_LOSS:
-        found.append(
-            f"{where}: expansion lowers the purity of neighbour sets from "
-            f"{before:.0f}% to {after:.0f}%: it adds images of other classes; a "
-            "smaller --config.rdc.k adds fewer"
-        )
-    undecided = summary["jaccard_one"]
-    if undecided is not None and undecided > _UNDECIDED:
-        found.append(
-            f"{where}: {undecided:.0f}% of query-support pairs share no neighbour, so "
-            "calibration can hardly rank them; a larger --config.rdc.k may help"
-        )
-    return found
+def _purity(counts: Counts) -> Float[np.ndarray, "e"]:
+    """In percent, after expansion; NaN, which is in no range, without neighbours."""
+    members_e = counts["members_after"].astype(np.float64)
+    members_e[members_e == 0] = np.nan
+    return 100 * counts["same_after"] / members_e
 
 
-def gain_warnings(rows: list[dict[str, Any]], baseline: str) -> list[str]:
-    """Name the transductive methods that lose to the baseline by more than chance.
-
-    They are told more than a baseline that looks at one query at a time.
+def accuracy_by_step(
+    counts: Counts, options: Options, shot: int
+) -> list[dict[str, Any]]:
+    """Read accuracies along fine-tuning from the columns ``method@step``.
 
     Args:
-      rows: Of ``results.json``.
-      baseline: Name of the method they are compared with.
+      counts: Right answers in the tasks of a data set.
+      options: Of the run.
+      shot: Labelled images a class.
+
+    Returns:
+      For each recorded step and the last one: ``method``, ``title``, ``step``,
+      ``accuracy`` and ``ci95``; and how many points it is ``ahead`` of the last step on
+      the same tasks, with ``ahead_ci95``.
     """
-    return [
-        f"{row['dataset']} {row['shot']}-shot: {row['method']} loses {-row['gain']:.2f}"
-        f"{plus_minus(row['gain_ci95'])} points to {baseline} on the same tasks: "
-        "do not use it there"
-        for row in rows
-        if row["transductive"]
-        and row.get("gain", 0) < 0
-        and beyond_chance(row["gain"], row["gain_ci95"])
-    ]
+    queries = options.spec(shot).query_size
+    rows = []
+    for entry in options.methods:
+        if not (isinstance(entry.method, Adaptation) and entry.method.recorded):
+            continue
+        names = {step: f"{entry.name}@{step}" for step in entry.method.recorded}
+        names[sum(phase.steps for phase in entry.method.phases)] = entry.name
+        last_e = 100 * counts[entry.name] / queries
+        for step, name in names.items():
+            accuracy_e = 100 * counts[name] / queries
+            mean, ci95 = statistics.mean(accuracy_e)
+            ahead = statistics.gain(accuracy_e, last_e)
+            row = {"method": entry.name, "title": entry.title, "step": step}
+            row |= {"accuracy": mean, "ci95": ci95}
+            rows.append(row | {"ahead": ahead.mean, "ahead_ci95": ahead.ci95})
+    return rows

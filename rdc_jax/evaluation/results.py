@@ -16,11 +16,10 @@ from jaxtyping import Int
 from rdc_jax.core import statistics
 from rdc_jax.evaluation import (
     diagnostics,
-    exhibits,
+    example_tasks,
     published,
-    purity,
     table,
-    training_curves,
+    warnings,
 )
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
@@ -29,6 +28,8 @@ from rdc_jax.runtime.files import write_text
 from rdc_jax.runtime.redact import publishable
 
 RESULTS, TABLE, TASKS = "results.json", "table.md", "tasks.csv"
+
+Row = dict[str, Any]
 
 _FORMAT = 1
 _ADVICE = "make room, then run the same command"
@@ -52,8 +53,8 @@ def write(
       UserError: A file cannot be written.
     """
     tasks = by_task(ledger, options, datasets)
-    results = collect(ledger, options, datasets) | {"tasks": checksums.of_json(tasks)}
-    results = checksums.add(results)
+    results = collect(ledger, options, datasets)
+    results = checksums.add(results | {"tasks": checksums.of_json(tasks)})
     write_text(workdir / TASKS, tasks, _ADVICE)
     write_text(workdir / RESULTS, json.dumps(results, indent=1) + "\n", _ADVICE)
     write_text(workdir / TABLE, table.markdown(results), _ADVICE)
@@ -86,27 +87,26 @@ def collect(
 
     See ``write`` for the arguments.
     """
-    rows: list[dict[str, Any]] = []
-    curves: list[dict[str, Any]] = []
-    neighbours: list[dict[str, Any]] = []
-    by_purity: list[dict[str, Any]] = []
-    warnings: list[str] = []
+    rows, curves, neighbours, purity, faults = [], [], [], [], []
     for shot in options.shots:
-        if any(method.uses_neighbours for method in options.methods):
-            warnings += diagnostics.task_warnings(options.rdc, shot, options.query)
+        parts: dict[str, list[Row]] = {"rows": [], "curves": [], "neighbours": []}
         diagnosed = []
         for dataset in datasets:
+            place = {"dataset": dataset, "shot": shot}
             counts = _counts(ledger, dataset, shot, options.episodes)
-            rows += _method_rows(counts, options, dataset, shot)
-            found_curves, falls = training_curves.collect(counts, options, shot)
-            curves += [{"dataset": dataset, "shot": shot, **c} for c in found_curves]
-            warnings += [f"{dataset} {shot}-shot: {fall}" for fall in falls]
+            found = {"rows": _method_rows(counts, options, shot)}
+            found["curves"] = diagnostics.accuracy_by_step(counts, options, shot)
             if diagnostics.COLUMNS[0] in counts:
-                found = _neighbour_row(counts, options, shot)
-                neighbours.append({"dataset": dataset, "shot": shot, **found})
-                warnings += diagnostics.set_warnings(f"{dataset} {shot}-shot", found)
+                sets = diagnostics.neighbour_sets(counts, options.spec(shot))
+                found["neighbours"] = [sets]
                 diagnosed.append(counts)
-        by_purity += purity.collect(diagnosed, options, shot)
+            for name, more in found.items():
+                parts[name] += [place | row for row in more]
+        faults += warnings.collect(options, shot, **parts)
+        purity += diagnostics.gains_by_purity(diagnosed, options, shot)
+        rows += parts["rows"]
+        curves += parts["curves"]
+        neighbours += parts["neighbours"]
     return {
         "format": _FORMAT,
         "title": options.title,
@@ -115,9 +115,9 @@ def collect(
         "published": published.collect(rows, way=options.way, systems=options.systems),
         "curves": curves,
         "neighbours": neighbours,
-        "purity": by_purity,
-        "warnings": warnings + diagnostics.gain_warnings(rows, options.baseline),
-        "examples": exhibits.digest(ledger.header),  # What theirs are named by.
+        "purity": purity,
+        "warnings": faults,
+        "examples": example_tasks.run_id(ledger.header),
         "provenance": _provenance(ledger, options),
     }
 
@@ -146,9 +146,7 @@ def _counts(
     return columns
 
 
-def _method_rows(
-    counts: dict[str, Int[np.ndarray, "e"]], options: Options, dataset: str, shot: int
-) -> list[dict[str, Any]]:
+def _method_rows(counts: diagnostics.Counts, options: Options, shot: int) -> list[Row]:
     """One row a method, with its gain over the baseline where that was run."""
     queries = options.spec(shot).query_size
     accuracy = {m.name: 100 * counts[m.name] / queries for m in options.methods}
@@ -156,8 +154,6 @@ def _method_rows(
     for method in options.methods:
         mean = statistics.mean(accuracy[method.name])
         row = {
-            "dataset": dataset,
-            "shot": shot,
             "method": method.name,
             "title": method.title,
             "transductive": method.transductive,
@@ -179,18 +175,7 @@ def _method_rows(
     return rows
 
 
-def _neighbour_row(
-    counts: dict[str, Int[np.ndarray, "e"]], options: Options, shot: int
-) -> dict[str, float | None]:
-    spec = options.spec(shot)
-    totals = {name: int(counts[name].sum()) for name in diagnostics.COLUMNS}
-    queries = options.episodes * spec.query_size
-    return diagnostics.summarise(
-        totals, queries=queries, pairs=queries * spec.support_size
-    )
-
-
-def _averages(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _averages(rows: list[Row]) -> list[Row]:
     """Means over the data sets, as the paper's last column."""
     keys = dict.fromkeys((row["shot"], row["method"], row["title"]) for row in rows)
     averages = []

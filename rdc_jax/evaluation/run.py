@@ -12,12 +12,11 @@ import jax
 import numpy as np
 from jaxtyping import Float32, Int
 
-from rdc_jax.evaluation import demo, exhibits, results
+from rdc_jax.evaluation import demo, example_tasks, results
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.arrange import Scorer, arrange
 from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
 from rdc_jax.evaluation.engine import Engine
-from rdc_jax.evaluation.exhibit_file import path_of, read_text
 from rdc_jax.evaluation.features import feature_fn
 from rdc_jax.evaluation.identity import identify
 from rdc_jax.evaluation.ledger import Ledger, Stage
@@ -41,7 +40,7 @@ def evaluate(
     """Evaluate methods on data sets, or go on with a run that was interrupted.
 
     The work directory gets ``ledger.jsonl``, ``results.json``, ``table.md``,
-    ``exhibits`` and ``cache``. A finished run is only summed up again; with methods
+    ``examples`` and ``cache``. A finished run is only summed up again; with methods
     added to its config, only these are computed.
 
     Args:
@@ -158,7 +157,7 @@ class _Run:
         with Progress(total, left, shown=self.ledger is not None) as progress:
             for stage, scorer, dataset in stages:
                 if done[stage] < episodes:
-                    self._example(dataset)
+                    self._example(dataset, stage.shot)
                     tasks = range(done[stage], episodes)
                     self._stage(stage, scorer, dataset, tasks, progress)
 
@@ -186,14 +185,14 @@ class _Run:
             if self.ledger is None:
                 continue
             if isinstance(scorer, AdaptationScorer):
-                self._adapted_example(scorer, dataset, stage)
+                self._trained_example(scorer, dataset, stage.shot)
             self.ledger.append(stage, counts)
             now = time.monotonic() - self.engine.compiling
             accuracy_e = 100 * self.ledger.counts(stage)[:, shown] / queries
             progress.add(stage, len(counts), now - mark, accuracy_e, method)
             mark = now
 
-    def _example(self, dataset: DataSet) -> None:
+    def _example(self, dataset: DataSet, shot: int) -> None:
         """Keep a task for pictures; first, so that a kill does not leave it out."""
         if self.ledger is None:
             return
@@ -209,22 +208,18 @@ class _Run:
             return np.asarray(embed(self.model, dataset.pixels.images[rows]))
 
         home, header = self.ledger.path.parent, self.ledger.header
-        exhibits.write(
-            *(home, header, dataset.pixels, features_of, dataset.samplers),
-            self.options,
-        )
+        example_tasks.write(home, header, dataset, shot, features_of, self.options)
 
-    def _adapted_example(
-        self, scorer: AdaptationScorer, dataset: DataSet, stage: Stage
+    def _trained_example(
+        self, scorer: AdaptationScorer, dataset: DataSet, shot: int
     ) -> None:
-        """Add a fine-tuned task to its example, before its counts are on record.
+        """Keep its features after training too, before its counts are on record.
 
         A kill in between leaves the tasks to be computed again, and then this too.
         """
         assert self.ledger is not None
-        path = path_of(self.ledger.path.parent, stage.dataset, stage.shot)
-        title = scorer.entry.title
-        if path.exists() and read_text(path, "after_title") != title:
-            feat_nd = scorer.example_features(self.engine, dataset, stage.shot)
-            if feat_nd is not None:
-                exhibits.add_after(path, feat_nd, self.options.rdc, title)
+        example_tasks.write(
+            *(self.ledger.path.parent, self.ledger.header, dataset, shot),
+            lambda _: scorer.example_features(self.engine, dataset, shot),
+            *(self.options, scorer.entry),
+        )

@@ -1,7 +1,6 @@
 """Example tasks on a plane by t-SNE, with true classes and answers (Figure 4)."""
 
 import pathlib
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,55 +13,42 @@ from rdc_jax.reporting.drawing import Drawing, Key
 from rdc_jax.reporting.runs import Run
 from rdc_jax.runtime.errors import UserError
 
-FOLDER = "exhibits"
+FOLDER = "examples"
 
 _SIDE = 2.9  # Inches.
 _PERPLEXITY = 12.0  # About the images of a class.
 
 
-class Answers(NamedTuple):
-    """What two methods make of the features of one task.
-
-    Attributes:
-      features: Of all images, supports first.
-      npc: Answers of nearest prototypes on l2-normalised features, one a query.
-      rdc: Answers of RDC.
-    """
-
-    features: Float32[np.ndarray, "n d"]
-    npc: Int32[np.ndarray, " q"]
-    rdc: Int32[np.ndarray, " q"]
-
-
 class ExampleTask(NamedTuple):
-    """One task that an evaluation kept.
+    """One task that an evaluation kept, with the features of one network.
 
     Attributes:
       run: Digest of the run that it belongs to.
       dataset: Name of the data set.
       shot: Labelled images a class.
+      trained_by: Title of the method that trained the network on the task; empty: none.
       class_names: By class of the task.
-      support_size: Labelled images, which come first.
-      labels: True classes of all images.
-      before: With the features of the backbone.
-      after: With those of the fine-tuned backbone, where a method made some.
-      after_title: What tables call that method.
+      labels_s: Classes of the labelled images.
+      labels_q: True classes of the queries.
+      features: Of all images, labelled ones first.
+      npc: Answers of nearest prototypes on l2-normalised features, one a query.
+      rdc: Answers of RDC.
     """
 
     run: str
     dataset: str
     shot: int
+    trained_by: str
     class_names: tuple[str, ...]
-    support_size: int
-    labels: Int32[np.ndarray, " n"]
-    before: Answers
-    after: Answers | None = None
-    after_title: str = ""
+    labels_s: Int32[np.ndarray, " s"]
+    labels_q: Int32[np.ndarray, " q"]
+    features: Float32[np.ndarray, "n d"]
+    npc: Int32[np.ndarray, " q"]
+    rdc: Int32[np.ndarray, " q"]
 
-    @property
-    def query_labels(self) -> Int32[np.ndarray, " q"]:
-        """True classes of the queries."""
-        return self.labels[self.support_size :]
+    def right(self, given_q: Int[np.ndarray, " q"]) -> int:
+        """Count right answers."""
+        return int((given_q == self.labels_q).sum())
 
 
 class Example(NamedTuple):
@@ -81,59 +67,57 @@ class Example(NamedTuple):
     legend: tuple[Key, ...]
 
 
-def read(run: Run, workdir: pathlib.Path) -> list[ExampleTask]:
+def read(run: Run, workdir: pathlib.Path) -> list[list[ExampleTask]]:
     """Read the example tasks of a run, in the order of its tables.
+
+    Returns:
+      For each task what was kept of it: with the features of the network as it was, and
+      then with those after training on the task.
 
     Raises:
       UserError: A file is damaged.
     """
-    tasks = [read_task(path) for path in sorted((workdir / FOLDER).glob("*.npz"))]
-    # Older results do not say which examples are theirs.
-    found = {
-        (task.dataset, task.shot): task
-        for task in tasks
-        if task.run == run.results.get("examples", task.run)
-    }
-    order = [(dataset, shot) for dataset in run.datasets for shot in run.shots]
-    return [found[place] for place in order if place in found]
+    files = [read_task(path) for path in sorted((workdir / FOLDER).glob("*.npz"))]
+    titles = ["", *run.titles.values()]
+    tasks = [
+        [
+            one
+            for title in titles
+            for one in files
+            if (one.dataset, one.shot, one.trained_by) == (dataset, shot, title)
+            and one.run == run.results.get("examples")
+        ]
+        for dataset in run.datasets
+        for shot in run.shots
+    ]
+    return [task for task in tasks if task]
 
 
 def read_task(path: pathlib.Path) -> ExampleTask:
-    """Read one example task.
+    """Read one file.
 
     Raises:
-      UserError: The file is damaged, or something else.
+      UserError: It is damaged, or something else.
     """
     try:
         with path.open("rb") as file, np.load(file) as archive:
-            found = {name: archive[name] for name in archive.files}
-        return ExampleTask(
-            run=str(found["run"]),
-            dataset=str(found["dataset"]),
-            shot=int(found["shot"]),
-            class_names=tuple(map(str, found["class_names"])),
-            support_size=int(found["support_size"]),
-            labels=found["labels"],
-            before=_answers(found, "before"),
-            after=_answers(found, "after") if "after.npc" in found else None,
-            after_title=str(found["after_title"]),
-        )
+            found = {name: archive[name] for name in ExampleTask._fields}
+        found["class_names"] = tuple(map(str, found["class_names"]))
+        for name, scalar in (("run", str), ("dataset", str), ("shot", int)):
+            found[name] = scalar(found[name])
+        return ExampleTask(**found | {"trained_by": str(found["trained_by"])})
     except Exception as error:  # Damaged archives raise nearly everything.
         reason = type(error).__name__
         message = f"{path} is damaged or no example task: delete it ({reason})"
         raise UserError(message) from error
 
 
-def _answers(found: Mapping[str, Any], when: str) -> Answers:
-    return Answers(*(found[f"{when}.{name}"] for name in Answers._fields))
-
-
-def draw(run: Run, tasks: list[ExampleTask]) -> list[Example]:
+def draw(run: Run, tasks: list[list[ExampleTask]]) -> list[Example]:
     """Draw true classes, NPC's and RDC's answers, before and after fine-tuning.
 
     Unfolded is the task whose gain of RDC over NPC is the median.
     """
-    gains = [_right(t, t.before.rdc) - _right(t, t.before.npc) for t in tasks]
+    gains = [first.right(first.rdc) - first.right(first.npc) for first, *_ in tasks]
     order = np.argsort(gains, kind="stable")
     return [
         _example(run, task, unfolded=index == int(order[(len(order) - 1) // 2]))
@@ -153,38 +137,39 @@ def place(feat_nd: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 2"]:
         return model.fit_transform(unit_nd)
 
 
-def _example(run: Run, task: ExampleTask, *, unfolded: bool) -> Example:
+def _example(run: Run, task: list[ExampleTask], *, unfolded: bool) -> Example:
     # Its answers are these methods', whether tables have them or not.
     npc, rdc = run.titles.get("npc_l2", "NPC + l2 norm"), run.titles.get("rdc", "RDC")
-    parts = {"Features of the backbone": task.before}
+    first, *trained = task
     title = (
-        f"{task.dataset}, {task.shot}-shot: {npc} has {_right(task, task.before.npc)} "
-        f"of {len(task.query_labels)} right, {rdc} {_right(task, task.before.rdc)}"
+        f"{first.dataset}, {first.shot}-shot: {npc} has {first.right(first.npc)} of "
+        f"{len(first.labels_q)} right, {rdc} {first.right(first.rdc)}"
     )
-    if task.after is not None:
-        parts[f"Features after {task.after_title} on this task"] = task.after
-        right = _right(task, task.after.npc)
-        title += f"; after {task.after_title}, {npc} {right}"
-    rows = {of: _row(task, answers, (npc, rdc)) for of, answers in parts.items()}
-    looks = [drawing.mark(index) for index in range(len(task.class_names))]
+    for one in trained:
+        title += f"; after {one.trained_by}, {npc} {one.right(one.npc)}"
+    rows = {
+        f"Features after {one.trained_by} on this task"
+        if one.trained_by
+        else "Features of the backbone": _row(one, (npc, rdc))
+        for one in task
+    }
+    looks = [drawing.mark(index) for index in range(len(first.class_names))]
     keys = [
         (look.glyph, look.colour, class_name)
-        for look, class_name in zip(looks, task.class_names, strict=True)
+        for look, class_name in zip(looks, first.class_names, strict=True)
     ]
     keys.append(("◯", drawing.HURTS, "ring: a wrong answer"))
     keys.append(("⬤", drawing.INK, "large, with an edge: labelled image"))
     return Example(title, unfolded, rows, tuple(keys))
 
 
-def _row(
-    task: ExampleTask, answers: Answers, methods: tuple[str, str]
-) -> list[Drawing]:
+def _row(task: ExampleTask, methods: tuple[str, str]) -> list[Drawing]:
     """True classes, then the answers of both methods, at the same places."""
-    place_n2 = place(answers.features)
-    of = len(task.query_labels)
-    given = {"True classes": task.query_labels}
-    for method, given_q in zip(methods, (answers.npc, answers.rdc), strict=True):
-        given[f"{method}: {_right(task, given_q)} of {of} right"] = given_q
+    place_n2 = place(task.features)
+    given = {"True classes": task.labels_q}
+    for method, given_q in zip(methods, (task.npc, task.rdc), strict=True):
+        title = f"{method}: {task.right(given_q)} of {len(given_q)} right"
+        given[title] = given_q
     return [
         Drawing(title, _scatter(task, place_n2, given_q, title))
         for title, given_q in given.items()
@@ -197,8 +182,8 @@ def _scatter(
     given_q: Int[np.ndarray, " q"],
     title: str,
 ) -> str:
-    given_n = np.concatenate([task.labels[: task.support_size], given_q])
-    support_n = np.arange(len(given_n)) < task.support_size
+    given_n = np.concatenate([task.labels_s, given_q])
+    support_n = np.arange(len(given_n)) < len(task.labels_s)
     with drawing.canvas(_SIDE, _SIDE) as (figure, axes):
 
         def points(chosen_n: Any, **style: Any) -> None:
@@ -211,12 +196,8 @@ def _scatter(
             edge = {"edgecolors": drawing.INK, "lw": 1.6}
             points((given_n == c) & support_n, s=85, **style, **edge)
         ring = {"facecolors": "none", "edgecolors": drawing.HURTS, "lw": 1.1}
-        points(given_n != task.labels, s=70, **ring)
+        points(given_n != np.concatenate([task.labels_s, task.labels_q]), s=70, **ring)
         axes.set(xticks=[], yticks=[])
         for spine in axes.spines.values():
             spine.set(visible=True, color=drawing.GRID)
         return drawing.export(figure, f"t-SNE of {task.dataset}. {title}.")
-
-
-def _right(task: ExampleTask, given_q: Int[np.ndarray, " q"]) -> int:
-    return int((given_q == task.query_labels).sum())

@@ -151,10 +151,10 @@ def read(workdir: pathlib.Path) -> Run:
     if not isinstance(results, dict) or results.get("format") != _FORMAT:
         raise UserError(f"{path} is not of this version: {_AGAIN}")
     try:
-        checksums.verify(results)
-    except ValueError:
+        results = checksums.verify(results)
+    except (ValueError, TypeError, KeyError) as error:
         message = f"{path} is damaged or was edited: {_AGAIN} to write it anew"
-        raise UserError(message) from None
+        raise UserError(message) from error
     if not results["rows"]:
         raise UserError(f"{path} has no results: evaluate at least one method")
     return Run(results)

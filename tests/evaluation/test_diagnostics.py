@@ -1,4 +1,4 @@
-"""Neighbour sets counted by plain loops, and warnings in plain words."""
+"""Neighbour sets counted by plain loops."""
 
 import jax
 import numpy as np
@@ -7,6 +7,7 @@ from evaluation.worlds import PARAMS, SPEC, counts_of, make_task
 from oracles import rdc as oracle
 
 from rdc_jax.core.params import RDCParams
+from rdc_jax.data.episodes import EpisodeSpec
 from rdc_jax.evaluation import diagnostics
 
 S = SPEC.support_size
@@ -66,9 +67,15 @@ def test_beside_rdc_they_cost_next_to_nothing():
     assert flops(both) < 1.15 * flops(alone)
 
 
+def columns(*totals):
+    """The counts of two tasks, with these sums."""
+    halves = ([total // 2, total - total // 2] for total in totals)
+    return dict(zip(diagnostics.COLUMNS, map(np.array, halves), strict=True))
+
+
 def test_counts_become_shares_and_means():
-    totals = dict(zip(diagnostics.COLUMNS, (40, 30, 80, 40, 25), strict=True))
-    assert diagnostics.summarise(totals, queries=20, pairs=100) == {
+    spec = EpisodeSpec(way=5, shot=1, query=2)  # 10 queries and 50 pairs a task.
+    assert diagnostics.neighbour_sets(columns(40, 30, 80, 40, 25), spec) == {
         "purity_before": 75.0,
         "purity_after": 50.0,
         "neighbours_before": 2.0,
@@ -78,48 +85,5 @@ def test_counts_become_shares_and_means():
 
 
 def test_sets_without_members_have_no_purity():
-    totals = dict.fromkeys(diagnostics.COLUMNS, 0)
-    summary = diagnostics.summarise(totals, queries=20, pairs=100)
-    assert summary["purity_before"] is None
-    (warning,) = diagnostics.set_warnings("cub 1-shot", summary)
-    assert "no query has a neighbour" in warning
-
-
-def test_a_k_beyond_the_class_is_told():
-    (warning,) = diagnostics.task_warnings(RDCParams(k=10), shot=1, query=5)
-    assert "k=10" in warning and "only 5 others" in warning
-    assert not diagnostics.task_warnings(RDCParams(k=5), shot=1, query=5)
-
-
-GOOD = {"purity_before": 80.0, "purity_after": 78.0, "jaccard_one": 60.0}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"purity_after": 60.0}, "lowers the purity of neighbour sets from 80% to 60%"),
-        ({"jaccard_one": 97.0}, "97% of query-support pairs share no neighbour"),
-    ],
-)
-def test_bad_neighbour_sets_are_told(change, message):
-    assert not diagnostics.set_warnings("cub 1-shot", GOOD)
-    (warning,) = diagnostics.set_warnings("cub 1-shot", {**GOOD, **change})
-    assert warning.startswith("cub 1-shot: ") and message in warning
-
-
-def test_only_losses_of_transductive_methods_beyond_chance_are_told():
-    row = {"dataset": "isic", "shot": 5, "gain_ci95": 0.3}
-    rows = [
-        {"dataset": "isic", "shot": 5, "method": "npc_l2", "transductive": False},
-        {**row, "method": "npc", "transductive": False, "gain": -4.0},
-        *(
-            {**row, "method": "rdc", "transductive": True, "gain": gain}
-            for gain in (0.5, -0.2, -0.5)
-        ),
-        {**row, "method": "one task", "transductive": True, "gain": -9.0}
-        | {"gain_ci95": None},
-    ]
-    assert diagnostics.gain_warnings(rows, "npc_l2") == [
-        "isic 5-shot: rdc loses 0.50 ± 0.30 points to npc_l2 on the same tasks: "
-        "do not use it there"
-    ]
+    found = diagnostics.neighbour_sets(columns(0, 0, 0, 0, 0), SPEC)
+    assert found["purity_before"] is None and found["purity_after"] is None

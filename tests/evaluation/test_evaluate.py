@@ -10,8 +10,8 @@ import pytest
 from evaluation import worlds
 
 from rdc_jax import methods
-from rdc_jax.evaluation import exhibit_file
 from rdc_jax.evaluation.run import evaluate
+from rdc_jax.reporting.example_tasks import read_task
 from rdc_jax.runtime.errors import UserError
 
 FILES = ("ledger.jsonl", "results.json", "table.md")
@@ -207,9 +207,12 @@ def test_methods_that_fine_tune_meet_the_same_tasks(config, tmp_path):
     assert tuned["wins"] + tuned["losses"] > 0
     curve = {c["step"]: c["accuracy"] for c in found["curves"]}
     assert set(curve) == {0, 2, 4} and curve[4] == tuned["accuracy"]
-    after = exhibit_file.read(exhibit_file.path_of(tmp_path / "run", "photos", 1))
-    assert after.after_title == "RDC-FT"
-    assert not np.allclose(after.after.features, after.before.features, atol=1e-3)
+    before, after = (
+        read_task(tmp_path / "run/examples" / name)
+        for name in ("photos-1.npz", "photos-1-rdc_ft.npz")
+    )
+    assert (before.trained_by, after.trained_by) == ("", "RDC-FT")
+    assert not np.allclose(after.features, before.features, atol=1e-3)
     assert "Accuracy along fine-tuning" in (tmp_path / "run/table.md").read_text()
     # Before the first step, with the checkpoint's statistics, it is the baseline.
     config.finetune.batch_norm = "running"

@@ -9,7 +9,7 @@ import pytest
 
 from configs import eval as eval_config
 from rdc_jax.core import statistics
-from rdc_jax.evaluation import diagnostics, purity, results, table
+from rdc_jax.evaluation import diagnostics, results, table
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 
@@ -30,7 +30,8 @@ def options():
 def ledger(tmp_path, options):
     columns = ["npc", "npc_l2", "rdc", *diagnostics.COLUMNS]
     header = {
-        "config": eval_config.get_config("test").to_dict() | {"episodes": EPISODES},
+        "config": eval_config.get_config("test").to_dict()
+        | {"episodes": EPISODES, "methods": "npc,npc_l2,rdc"},
         "checkpoint": {"arch": "resnet10", "fingerprint": "0123456789abcdef"},
         "backend": {"platform": "cpu", "device": "cpu"},
         "versions": {"jax": "1.0"},
@@ -140,7 +141,7 @@ def test_tasks_are_told_apart_by_purity(options):
     right = np.full(len(sizes), QUERIES // 2)
     counts = {"npc_l2": right, "rdc": right + same, "npc": right}
     counts |= {"members_after": sizes, "same_after": same}
-    rows = purity.collect([counts], options, 1)
+    rows = diagnostics.gains_by_purity([counts], options, 1)
     assert [(row["from"], row["episodes"]) for row in rows] == [(0, 2), (70, 2)]
     gains = [row["gain"] * QUERIES / 100 for row in rows]
     np.testing.assert_allclose(gains, [2, 10])
@@ -149,8 +150,8 @@ def test_tasks_are_told_apart_by_purity(options):
 def test_without_the_baseline_there_are_no_gains_by_purity(options):
     names = ("rdc", "members_after", "same_after")
     counts = dict.fromkeys(names, np.ones(3, int))
-    assert purity.collect([counts], options, 1) == []
-    assert purity.collect([], options, 1) == []
+    assert diagnostics.gains_by_purity([counts], options, 1) == []
+    assert diagnostics.gains_by_purity([], options, 1) == []
 
 
 def test_files_hold_the_results_and_where_they_come_from(found, tmp_path, ledger):

@@ -8,7 +8,7 @@ import numpy as np
 from rdc_jax.core import statistics
 from rdc_jax.core.params import RDCParams
 from rdc_jax.evaluation import published
-from rdc_jax.reporting.example_tasks import FOLDER, Answers, ExampleTask
+from rdc_jax.reporting.example_tasks import FOLDER, ExampleTask
 from rdc_jax.reporting.runs import Run
 
 TITLES = {"npc_l2": "NPC + l2 norm", "rdc": "RDC", "rdc_ft": "RDC-FT"}
@@ -132,21 +132,21 @@ def make_task(results, *, dataset="cub", shot=1, names=("owl", "wren", "jay")):
         run=results["examples"],
         dataset=dataset,
         shot=shot,
+        trained_by="",
         class_names=names,
-        support_size=3 * shot,
-        labels=labels.astype(np.int32),
-        before=Answers(features=feat, npc=wrong, rdc=right),
+        labels_s=labels[: 3 * shot].astype(np.int32),
+        labels_q=right,
+        features=feat,
+        npc=wrong,
+        rdc=right,
     )
 
 
 def write_task(path, task):
     """A file like those of an evaluation."""
-    values = task._asdict() | {"class_names": np.array(task.class_names)}
-    for when in ("before", "after"):
-        if answers := values.pop(when):
-            values |= {f"{when}.{k}": v for k, v in answers._asdict().items()}
     path.parent.mkdir(exist_ok=True)
-    np.savez_compressed(path, **values)
+    names = np.array(task.class_names)
+    np.savez_compressed(path, **task._asdict() | {"class_names": names})
 
 
 def write_run(workdir, results, *tasks):

@@ -130,9 +130,7 @@ def _write_task(folder):
 
 def _read_task(folder):
     found = example_tasks.read_task(folder / "cub-1.npz")
-    arrays = [found.labels, *found.before]
-    texts = (found.run, found.dataset, found.shot, found.class_names)
-    return texts, found.support_size, [x.tobytes() for x in arrays]
+    return [x.tobytes() if isinstance(x, np.ndarray) else x for x in found]
 
 
 def _write_weights(folder):

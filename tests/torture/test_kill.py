@@ -21,7 +21,7 @@ from torture.programs import (
 )
 from torture.warm import Nursery
 
-from rdc_jax.evaluation import exhibit_file, exhibits, results
+from rdc_jax.evaluation import example_tasks, results
 from rdc_jax.evaluation.run import evaluate
 
 NAMES = ("pretrain", "rdc", "rdc_ft")
@@ -88,8 +88,8 @@ def test_ctrl_c_while_fine_tuning_costs_nothing(config, tmp_path, monkeypatch):
     evaluate(config.to_dict(), tmp_path / "whole" / "run")
     workdir = tmp_path / "stopped" / "run"
     moments = [
-        (exhibits, "add_after", 1),  # Between the first episodes and their record.
-        (exhibit_file.np, "savez_compressed", 1),
+        (example_tasks, "write", 2),  # Between the first episodes and their record.
+        (example_tasks.np, "savez_compressed", 1),
         (results, "write_text", 2),
     ]
     for module, name, call in moments:

@@ -47,7 +47,7 @@ def test_what_is_in_the_way_of_an_evaluation_is_named(evaluated, tmp_path):
     expected = evaluation_content(tmp_path / "whole" / "run")
     workdir = tmp_path / "blocked" / "run"
     names = {name.split("/")[0] for name in expected} | {"", ".lock"}
-    assert names >= {"cache", "exhibits", "ledger.jsonl", "results.json", "table.md"}
+    assert names >= {"cache", "examples", "ledger.jsonl", "results.json", "table.md"}
     for name in sorted(names):
         _put_in_the_way(workdir / name)
         shown = workdir if name == ".lock" else workdir / name
