@@ -131,9 +131,18 @@ def gains_by_purity(
             if method.transductive and method.name != options.baseline:
                 own_t = accuracy(method.name)
                 gain = statistics.gain(own_t[inside_t], base_t[inside_t])
-                row = {"shot": shot, "from": low, "to": high, "episodes": tasks}
-                row |= {"method": method.name, "title": method.title}
-                rows.append(row | {"gain": gain.mean, "gain_ci95": gain.ci95})
+                rows.append(
+                    {
+                        "shot": shot,
+                        "from": low,
+                        "to": high,
+                        "method": method.name,
+                        "title": method.title,
+                        "episodes": tasks,
+                        "gain": gain.mean,
+                        "gain_ci95": gain.ci95,
+                    }
+                )
     return rows
 
 
@@ -171,7 +180,15 @@ def accuracy_by_step(
             accuracy_e = 100 * counts[name] / queries
             mean, ci95 = statistics.mean(accuracy_e)
             ahead = statistics.gain(accuracy_e, last_e)
-            row = {"method": entry.name, "title": entry.title, "step": step}
-            row |= {"accuracy": mean, "ci95": ci95}
-            rows.append(row | {"ahead": ahead.mean, "ahead_ci95": ahead.ci95})
+            rows.append(
+                {
+                    "method": entry.name,
+                    "title": entry.title,
+                    "step": step,
+                    "accuracy": mean,
+                    "ci95": ci95,
+                    "ahead": ahead.mean,
+                    "ahead_ci95": ahead.ci95,
+                }
+            )
     return rows

@@ -2,6 +2,7 @@
 
 import collections
 import csv
+import io
 import json
 import pathlib
 from collections.abc import Sequence
@@ -102,7 +103,7 @@ def read_tasks(run: Run, workdir: pathlib.Path) -> Accuracies:
     if checksums.of_json(content) != run.results.get("tasks"):
         raise UserError(f"{path} is not of these results, or damaged: {again}")
     accuracies = collections.defaultdict(list)
-    for line in csv.DictReader(content.splitlines()):
+    for line in csv.DictReader(io.StringIO(content)):
         for method in [*line][_COLUMNS:]:
             accuracy = 100 * int(line[method]) / int(line["queries"])
             accuracies[line["dataset"], int(line["shot"]), method].append(accuracy)
