@@ -1,10 +1,23 @@
 """Results as Markdown, beside the published numbers where there are any."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdc_jax.core.statistics import plus_minus
 from rdc_jax.runtime.text import table
+
+Row = dict[str, Any]
+# A cell: a name of its line and what the line begins with; its column; its text.
+Cell = tuple[tuple[str, ...], str, str]
+
+_AVERAGE = "average"
+_NEIGHBOURS = {
+    "purity_before": ("purity before", "{:.1f}%"),
+    "purity_after": ("purity after", "{:.1f}%"),
+    "neighbours_before": ("neighbours before", "{:.1f}"),
+    "neighbours_after": ("neighbours after", "{:.1f}"),
+    "jaccard_one": ("Jaccard = 1", "{:.1f}%"),
+}
 
 
 def markdown(results: dict[str, Any]) -> str:
@@ -15,14 +28,12 @@ def markdown(results: dict[str, Any]) -> str:
     """
     parts = [_heading(results)]
     for shot in dict.fromkeys(row["shot"] for row in results["rows"]):
-        parts += [f"## {shot}-shot", _accuracies(results, shot), _gains(results, shot)]
-        parts += [_curves(results, shot), _neighbours(results, shot)]
-        parts.append(_purity(results, shot))
+        parts += [f"## {shot}-shot", *_tables(results, shot)]
     if results["warnings"]:
         parts.append("## Warnings")
         parts.append("\n".join(f"- {text}" for text in results["warnings"]))
     parts.append(_provenance(results["provenance"]))
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _heading(results: dict[str, Any]) -> str:
@@ -36,142 +47,104 @@ def _heading(results: dict[str, Any]) -> str:
     )
 
 
-def _accuracies(results: dict[str, Any], shot: int) -> str:
-    """One line a method, each followed by the published one."""
-    rows = [row for row in results["rows"] if row["shot"] == shot]
-    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    average = {
-        row["method"]: row["accuracy"]
-        for row in results["averages"]
-        if row["shot"] == shot
-    }
-    published = [row for row in results["published"]["lines"] if row["shot"] == shot]
-    lines = []
-    for method in dict.fromkeys(row["method"] for row in rows):
-        own = {row["dataset"]: row for row in rows if row["method"] == method}
-        cells = [_cell(own[dataset]) for dataset in datasets]
-        lines.append([own[datasets[0]]["title"], *cells, f"{average[method]:.2f}"])
-        lines += [
-            _published(line, results["published"], datasets)
-            for line in published
-            if line["method"] == method
-        ]
-    lines += [
-        _published(line, results["published"], datasets)
-        for line in published
-        if line["method"] is None
+def _tables(results: dict[str, Any], shot: int) -> Iterator[str]:
+    """The tables of one shot, each below a sentence; those without lines left out."""
+
+    def of(part: str) -> list[Row]:
+        return [row for row in results[part] if row["shot"] == shot]
+
+    rows, averages = of("rows"), of("averages")
+    lines = [row for row in results["published"]["lines"] if row["shot"] == shot]
+    yield _grid(_accuracies(rows, averages, lines, results["published"]), "method")
+    gains = [row for row in [*rows, *averages] if "gain" in row]
+    if gains:
+        yield f"Gains over {gains[0]['baseline']} on the same tasks:"
+        yield _grid(map(_gain_cell, gains), "method")
+    if curves := of("curves"):
+        yield "Accuracy along fine-tuning:"
+        yield _grid(map(_curve_cell, curves), "data set", "method")
+    if neighbours := of("neighbours"):
+        yield (
+            "Neighbours of queries before and after expansion (purity: of the query's "
+            "class), and query-support pairs that share none:"
+        )
+        yield _grid(_neighbour_cells(neighbours), "data set")
+    if purity := of("purity"):
+        yield "The same gains by the purity of a task's neighbours after expansion:"
+        yield _grid(map(_purity_cell, purity), "purity", "tasks")
+
+
+def _grid(cells: Iterable[Cell], *heads: str) -> str:
+    """Lay out cells by line and column, both in the order in which they come."""
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    columns: dict[str, None] = {}
+    for line, column, text in cells:
+        lines.setdefault(line, {})[column] = text
+        columns[column] = None
+    rows = [
+        [*line[1:], *(found.get(column, "") for column in columns)]
+        for line, found in lines.items()
     ]
-    return table([["method", *datasets, "average"], *lines], markdown=True)
+    return table([[*heads, *columns], *rows], markdown=True)
 
 
-def _published(
-    line: dict[str, Any], paper: dict[str, Any], datasets: Sequence[str]
-) -> list[str]:
+def _accuracies(
+    rows: list[Row], averages: list[Row], published: list[Row], paper: Row
+) -> Iterator[Cell]:
+    """A line each method, followed by the published one; then other systems."""
+    for average in averages:
+        method = average["method"]
+        for row in rows:
+            if row["method"] == method:
+                yield (method, row["title"]), row["dataset"], _accuracy(row)
+        line = (method, average["title"])
+        yield line, _AVERAGE, f"{average['accuracy']:.2f}"
+        for row in published:
+            if row["method"] == method:
+                yield from _published(row, paper)
+    for row in published:
+        if row["method"] is None:
+            yield from _published(row, paper)
+
+
+def _published(row: Row, paper: Row) -> Iterator[Cell]:
     """A line of the paper, in italics."""
-    rows, average = line["rows"], line["average"]
-    cells = [_cell(rows[dataset]) if dataset in rows else "" for dataset in datasets]
-    own = "" if line["same"] else f" (its own {paper['datasets']})"
-    cells.append("" if average is None else f"{average:.2f}{own}")
-    label = f"{line['title']} ({paper['label']})"
-    return [f"*{text}*" if text else "" for text in (label, *cells)]
+    name = f"{row['title']} ({paper['label']})"
+    line = (f"{name} {row['method']}", f"*{name}*")
+    for dataset, cell in row["rows"].items():
+        yield line, dataset, f"*{_accuracy(cell)}*"
+    if row["average"] is not None:
+        own = "" if row["same"] else f" (its own {paper['datasets']})"
+        yield line, _AVERAGE, f"*{row['average']:.2f}{own}*"
 
 
-def _cell(row: dict[str, Any]) -> str:
+def _gain_cell(row: Row) -> Cell:
+    return (row["method"], row["title"]), row.get("dataset", _AVERAGE), _gain(row)
+
+
+def _curve_cell(row: Row) -> Cell:
+    line = (f"{row['dataset']} {row['method']}", row["dataset"], row["title"])
+    return line, f"step {row['step']}", _accuracy(row)
+
+
+def _neighbour_cells(rows: list[Row]) -> Iterator[Cell]:
+    for row in rows:
+        for name, (title, form) in _NEIGHBOURS.items():
+            text = "" if row[name] is None else form.format(row[name])
+            yield (row["dataset"], row["dataset"]), title, text
+
+
+def _purity_cell(row: Row) -> Cell:
+    where = f"{row['from']} to {row['to']}%"
+    return (where, where, f"{row['episodes']:,}"), row["title"], _gain(row)
+
+
+def _accuracy(row: Row) -> str:
     return f"{row['accuracy']:.2f}{plus_minus(row['ci95'])}"
 
 
-def _gain(row: dict[str, Any]) -> str:
+def _gain(row: Row) -> str:
     return f"{row['gain']:+.2f}{plus_minus(row['gain_ci95'])}"
-
-
-def _gains(results: dict[str, Any], shot: int) -> str:
-    rows = [r for r in results["rows"] if r["shot"] == shot and "gain" in r]
-    if not rows:
-        return ""
-    lines = [
-        [
-            row["dataset"],
-            row["title"],
-            _gain(row),
-            str(row["wins"]),
-            str(row["losses"]),
-        ]
-        for row in rows
-    ]
-    lines += [
-        ["average", row["title"], _gain(row), "", ""]
-        for row in results["averages"]
-        if row["shot"] == shot and "gain" in row
-    ]
-    text = f"Gains over {rows[0]['baseline']} on the same tasks:\n\n"
-    return text + table(
-        [["data set", "method", "gain", "wins", "losses"], *lines], markdown=True
-    )
-
-
-def _curves(results: dict[str, Any], shot: int) -> str:
-    """Accuracies along fine-tuning, where they were recorded."""
-    found = [curve for curve in results["curves"] if curve["shot"] == shot]
-    if not found:
-        return ""
-    steps = sorted({curve["step"] for curve in found})
-    lines: dict[tuple[str, str], dict[int, str]] = {}
-    for curve in found:
-        line = lines.setdefault((curve["dataset"], curve["method"]), {})
-        line[curve["step"]] = _cell(curve)
-    cells = [[*key, *(line.get(s, "") for s in steps)] for key, line in lines.items()]
-    titles = ["data set", "method", *(f"step {step}" for step in steps)]
-    return "Accuracy along fine-tuning:\n\n" + table([titles, *cells], markdown=True)
-
-
-def _neighbours(results: dict[str, Any], shot: int) -> str:
-    rows = [row for row in results["neighbours"] if row["shot"] == shot]
-    if not rows:
-        return ""
-    shown: dict[str, Callable[[Any], str]] = {
-        "purity_before": _percent,
-        "purity_after": _percent,
-        "neighbours_before": "{:.1f}".format,
-        "neighbours_after": "{:.1f}".format,
-        "jaccard_one": _percent,
-    }
-    lines = [
-        [row["dataset"], *(write(row[name]) for name, write in shown.items())]
-        for row in rows
-    ]
-    titles = [
-        "data set",
-        "purity before",
-        "purity after",
-        "neighbours before",
-        "neighbours after",
-        "Jaccard = 1",
-    ]
-    text = (
-        "Neighbours of queries before and after expansion (purity: of the query's "
-        "class), and query-support pairs that share none:\n\n"
-    )
-    return text + table([titles, *lines], markdown=True)
-
-
-def _purity(results: dict[str, Any], shot: int) -> str:
-    """One line a range of purity, one column a method."""
-    rows = [row for row in results.get("purity", ()) if row["shot"] == shot]
-    if not rows:
-        return ""
-    titles = list(dict.fromkeys(row["title"] for row in rows))
-    lines: dict[str, list[str]] = {}
-    for row in rows:
-        where = f"{row['from']} to {row['to']}%"
-        line = lines.setdefault(where, [f"{row['episodes']:,}"])
-        line.append(_gain(row))
-    text = "The same gains by the purity of a task's neighbours after expansion:\n\n"
-    cells = [[where, *line] for where, line in lines.items()]
-    return text + table([["purity", "tasks", *titles], *cells], markdown=True)
-
-
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}%"
 
 
 def _provenance(header: dict[str, Any]) -> str:

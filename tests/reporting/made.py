@@ -74,6 +74,7 @@ def make_results(rows=None, *, curves=(), **config):
             rows, way=config.get("way", 5), systems=config.get("systems", False)
         ),
         "curves": list(curves),
+        "purity": [],
         "neighbours": [
             {
                 "dataset": dataset,
