@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from rdc_jax.core import statistics
 from rdc_jax.core.neighbours import rank_positions
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.episodes import EpisodeSpec
+from rdc_jax.data.tasks import TaskSpec
 from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import Task
 from rdc_jax.methods.adapt import Adaptation
@@ -69,7 +69,7 @@ def count(
     return [*counts, (out.distances[s:, :s] == 1).sum()]
 
 
-def neighbour_sets(counts: Counts, spec: EpisodeSpec) -> dict[str, float | None]:
+def neighbour_sets(counts: Counts, spec: TaskSpec) -> dict[str, float | None]:
     """Turn the counts of a data set and shot into shares in percent and means.
 
     Args:

@@ -28,7 +28,7 @@ FOLDER = "examples"
 # Fields of the config that decide on the tasks and their answers.
 _DECIDING = (
     *("split", "skip_unreadable", "image_size", "way", "query", "dirichlet", "seed"),
-    *("rdc", "finetune"),
+    *("rdc", "finetune", "features"),
 )
 
 

@@ -179,12 +179,13 @@ class _Run:
         counter = scorer.counter(self.engine, dataset, stage.shot)
         max_batch = scorer.max_batch(stage.shot, tasks.stop)
         mark = time.monotonic() - self.engine.compiling
-        for counts in self.engine.run(
+        chunks = self.engine.run(
             counter, tasks, max_batch=max_batch, prefetch=scorer.prefetch
-        ):
+        )
+        for number, counts in enumerate(chunks):
             if self.ledger is None:
                 continue
-            if isinstance(scorer, AdaptationScorer):
+            if number == 0 and isinstance(scorer, AdaptationScorer):
                 self._trained_example(scorer, dataset, stage.shot)
             self.ledger.append(stage, counts)
             now = time.monotonic() - self.engine.compiling

@@ -7,7 +7,7 @@ from evaluation.worlds import PARAMS, SPEC, counts_of, make_task
 from oracles import rdc as oracle
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.episodes import EpisodeSpec
+from rdc_jax.data.tasks import TaskSpec
 from rdc_jax.evaluation import diagnostics
 
 S = SPEC.support_size
@@ -74,7 +74,7 @@ def columns(*totals):
 
 
 def test_counts_become_shares_and_means():
-    spec = EpisodeSpec(way=5, shot=1, query=2)  # 10 queries and 50 pairs a task.
+    spec = TaskSpec(way=5, shot=1, query=2)  # 10 queries and 50 pairs a task.
     assert diagnostics.neighbour_sets(columns(40, 30, 80, 40, 25), spec) == {
         "purity_before": 75.0,
         "purity_after": 50.0,
