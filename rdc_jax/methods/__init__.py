@@ -23,7 +23,7 @@ _BUILT_IN = (
     *("npc", "rdc", "rdc_ft", "finetune"),
     *("alpha_tim", "bd_cspn", "label_propagation", "laplacian_shot", "ldp_tr"),
     *("logistic", "npc_prepared", "opta", "paddle", "proto_lp", "pt_map"),
-    *("soft_kmeans", "tcpr", "tim"),
+    *("rdc_plus", "soft_kmeans", "tcpr", "tim"),
 )
 _MODULES = {
     "Adaptation": "methods.adapt",

@@ -86,8 +86,15 @@ def neighbours(rows, i, k):
 
 
 def label_propagation(support, labels, query, c, k, alpha, power):
+    nothing = np.zeros((len(query), c))
+    spread = propagated(support, labels, query, nothing, k, alpha, power)
+    return -np.log((spread / spread.sum(axis=0))[len(support) :])
+
+
+def propagated(support, labels, query, start, k, alpha, power):
+    """Labels of the supports and what the queries start with, over the graph."""
     rows = [unit(x) for x in np.concatenate([support, query])]
-    n, s = len(rows), len(support)
+    n = len(rows)
     weight = np.zeros((n, n))
     for i in range(n):
         for j in neighbours(rows, i, k):
@@ -95,11 +102,22 @@ def label_propagation(support, labels, query, c, k, alpha, power):
             weight[j, i] += max(rows[i] @ rows[j], 0) ** power
     degree = weight.sum(axis=1)
     smooth = weight / np.sqrt(np.outer(degree, degree))
-    start = np.zeros((n, c))
-    for i, y in enumerate(labels):
-        start[i, y] = 1
-    spread = np.linalg.solve(np.eye(n) - alpha * smooth, start)
-    return -np.log((spread / spread.sum(axis=0))[s:])
+    truth = np.eye(start.shape[1])[labels]
+    return np.linalg.solve(np.eye(n) - alpha * smooth, np.concatenate([truth, start]))
+
+
+def rdc_plus(support, labels, query, c, k, alpha, temperature, prior, sharpen, turns):
+    joining = np.zeros((len(query), c))
+    for _ in range(turns):
+        centres = means(support, labels, query, joining, c)
+        answers = [softmax(-temperature * row) for row in squares(query, centres)]
+        start = prior * np.stack(answers)
+        spread = propagated(support, labels, query, start, k, alpha, 3.0)
+        reached = (spread / spread.sum(axis=0))[len(support) :]
+        reached = np.stack([row / row.sum() for row in reached])
+        joining = np.stack([row**sharpen / (row**sharpen).sum() for row in reached])
+        joining = joining / [labels.count(j) ** 2 for j in range(c)]
+    return -np.log(reached)
 
 
 def laplacian_shot(support, labels, query, c, knn, lam, temperature, rectify, steps):
