@@ -1,18 +1,17 @@
 """The command line: from two folders to class names."""
 
 import argparse
-import contextlib
 import logging
 import os
 import pathlib
 import sys
-from collections.abc import Iterator
 
 from rdc_jax.predict.answers import Answers, sum_up
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedder, embed_support
 from rdc_jax.predict.formats import FORMATS, render, render_page
 from rdc_jax.predict.pictures import find_queries, open_support
+from rdc_jax.runtime.arguments import messages
 from rdc_jax.runtime.compiled import keep_compiled
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.files import write_text
@@ -30,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
       The exit code: 0, or 1 when some pictures could not be read.
     """
-    with _messages(quiet=arguments.quiet, verbose=arguments.verbose):
+    with messages(quiet=arguments.quiet, verbose=arguments.verbose):
         # Everything is opened and checked first: a mistake is told before long work.
         source, queries = open_support(arguments.support), find_queries(arguments.query)
         for path in filter(None, (arguments.out, arguments.html)):
@@ -90,20 +89,3 @@ def _write(answers: Answers, arguments: argparse.Namespace) -> None:
         page = render_page(answers)
         write_text(pathlib.Path(arguments.html), page, "choose another place")
         _log.info("page: %s", arguments.html)
-
-
-@contextlib.contextmanager
-def _messages(*, quiet: bool, verbose: bool) -> Iterator[None]:
-    """Write log messages to stderr: warnings at least."""
-    logger, handler = logging.getLogger("rdc_jax"), logging.StreamHandler()
-    before = logger.level, logger.propagate
-    logger.propagate = False  # some library gives the root a handler of its own
-    shown = logging.DEBUG if verbose else logging.INFO
-    logger.setLevel(logging.WARNING if quiet else shown)
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before[0])
-        logger.propagate = before[1]

@@ -88,10 +88,7 @@ class Index:
         weight = float(self.params.lam if lam is None else lam)
         feat_qd, valid_q = unit_rows(query)
         g, q = len(self.feat_gd), len(feat_qd)
-        columns = make_columns(
-            np.concatenate([feat_qd, self.feat_gd]),
-            np.concatenate([valid_q, self.valid_g]),
-        )
+        columns = make_columns((feat_qd, valid_q), (self.feat_gd, self.valid_g))
         ranks = merge_queries(
             self.ranks, self.feat_gd, self.valid_g, feat_qd, valid_q, columns
         )
@@ -157,7 +154,7 @@ def build_index(
     """
     check_features(gallery, gallery)
     feat_gd, valid_g = unit_rows(gallery)
-    columns = make_columns(feat_gd, valid_g)
+    columns = make_columns((feat_gd, valid_g))
     ranks = depth(params)
     table = table or Ranks.empty(len(feat_gd), ranks, feat_gd.dtype)
     rows_g = np.arange(len(feat_gd), dtype=np.int32)

@@ -37,7 +37,7 @@ def merge_queries(
         joint.fill(slice(g + part.start, g + part.stop), ranks)
 
     # Most gallery rows have no query among their nearest rows, and keep their ranks.
-    queries = make_columns(feat_qd, valid_q)
+    queries = make_columns((feat_qd, valid_q))
     bound_g = np.where(valid_g, own.squared[:, -1], -np.inf)
     reached_g, largest_g = reach(feat_gd, bound_g, queries)
     largest_g = np.maximum(largest_g, own.largest)

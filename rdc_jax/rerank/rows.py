@@ -43,14 +43,15 @@ class Columns(NamedTuple):
 
 
 def make_columns(
-    feat_md: Float[np.ndarray, "m d"], valid_m: Bool[np.ndarray, " m"]
+    *parts: tuple[Float[np.ndarray, "_ d"], Bool[np.ndarray, " _"]],
 ) -> Columns:
     """Put the rows to search on every device.
 
     Args:
-      feat_md: l2-normalised rows.
-      valid_m: Rows that count.
+      *parts: l2-normalised rows, and which of them count; one part follows the other.
     """
-    extra = -len(feat_md) % GROUP
-    feat_md = np.pad(feat_md, ((0, extra), (0, 0)))
-    return Columns(*replicate((feat_md, np.pad(valid_m, (0, extra)))))
+    feat, valid = zip(*parts, strict=True)
+    extra, d = -sum(map(len, feat)) % GROUP, feat[0].shape[1]
+    feat_md = np.concatenate([*feat, np.zeros((extra, d), feat[0].dtype)])
+    valid_m = np.concatenate([*valid, np.zeros(extra, bool)])
+    return Columns(*replicate((feat_md, valid_m)))

@@ -1,7 +1,9 @@
-"""Command lines without a config file: mistakes are told in one line."""
+"""Command lines without a config file: their mistakes, and their messages."""
 
 import argparse
+import contextlib
 import difflib
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -41,3 +43,20 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction):
                 for command in action.choices.values():
                     yield from command._flags()
+
+
+@contextlib.contextmanager
+def messages(*, quiet: bool, verbose: bool = False) -> Iterator[None]:
+    """Write log messages to stderr: warnings at least."""
+    logger, handler = logging.getLogger("rdc_jax"), logging.StreamHandler()
+    before = logger.level, logger.propagate
+    logger.propagate = False  # some library gives the root a handler of its own
+    shown = logging.DEBUG if verbose else logging.INFO
+    logger.setLevel(logging.WARNING if quiet else shown)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]

@@ -107,7 +107,7 @@ def test_queries_leave_far_rows_as_they_were():
     np.testing.assert_allclose(got, calibrated(query, gallery, params), atol=1e-6)
     index = build_index(gallery, params)
     unit = normalise(query).astype(np.float32)
-    columns = make_columns(unit, np.ones(2, bool))
+    columns = make_columns((unit, np.ones(2, bool)))
     reached_g, _ = reach(index.feat_gd, index.ranks.squared[:, -1], columns)
     assert 0 < reached_g.sum() <= 20
 
