@@ -14,6 +14,7 @@ from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.runtime.errors import UserError
 
 _LABELS = np.repeat(np.arange(12), [20, 31, 25, 40, 20, 22, 60, 20, 21, 33, 20, 45])
+_MANY = 5000  # tasks, where their distribution is looked at
 
 
 def _sample(numbers, labels=_LABELS, *, seed=0, dataset="cub", **spec):
@@ -129,23 +130,23 @@ def test_many_tasks_never_change_between_versions(spec, digest):
 def test_classes_and_images_are_drawn_uniformly():
     sizes = np.arange(16, 26)
     labels = np.repeat(np.arange(10), sizes)
-    tasks = _sample(range(20_000), labels)
+    tasks = _sample(range(_MANY), labels)
     class_counts = np.bincount(tasks.classes.ravel(), minlength=10)
     # Five of ten classes a task, without replacement: variance n * p * (1 - p).
-    z = (class_counts - 10_000) / np.sqrt(20_000 * 0.5 * 0.5)
+    z = (class_counts - _MANY / 2) / np.sqrt(_MANY * 0.5 * 0.5)
     assert np.abs(z).max() < 4
     support_counts = np.bincount(tasks.indices[:, :10].ravel(), minlength=len(labels))
     share = 0.5 * 2 / sizes[labels]
-    z = (support_counts - 20_000 * share) / np.sqrt(20_000 * share * (1 - share))
+    z = (support_counts - _MANY * share) / np.sqrt(_MANY * share * (1 - share))
     assert np.abs(z).max() < 4.5
     assert 0.8 < z.std() < 1.2
 
 
 def test_a_querys_place_says_nothing_about_its_label():
-    labels_eq = _sample(range(20_000)).labels[:, 10:]
+    labels_eq = _sample(range(_MANY)).labels[:, 10:]
     for label in range(5):
         share_q = (labels_eq == label).mean(axis=0)
-        assert np.abs(share_q - 0.2).max() < 4.5 * np.sqrt(0.2 * 0.8 / 20_000)
+        assert np.abs(share_q - 0.2).max() < 4.5 * np.sqrt(0.2 * 0.8 / _MANY)
 
 
 def test_dirichlet_proportions_have_the_right_spread():
