@@ -53,6 +53,10 @@ class ImageSet:
         cache is used again where it is the same.
       root: What comes before an id in messages: a folder with its slash, for files.
       notes: What was noticed while the images were listed.
+
+    Raises:
+      ValueError: A label is missing or outside of the classes, or nothing identifies
+        the images.
     """
 
     name: str
@@ -70,6 +74,20 @@ class ImageSet:
         labels = np.array(self.labels, dtype=np.int32)
         labels.setflags(write=False)  # Sets share them.
         object.__setattr__(self, "labels", labels)
+        if len(labels) != len(self.ids):
+            raise ValueError(
+                f"{self.name}: {len(self.ids)} ids and {len(labels)} labels; give each "
+                "image one of both"
+            )
+        if not np.isin(labels, np.arange(len(self.class_names))).all():
+            raise ValueError(
+                f"{self.name}: a label is outside 0 ... {len(self.class_names) - 1}"
+            )
+        if self.digest is None and not self.identity:
+            raise ValueError(
+                f"{self.name}: give a digest or an identity, by which a cache knows "
+                "these images from others"
+            )
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -7,6 +7,7 @@ import unicodedata
 import numpy as np
 import pytest
 from data.pictures import make_folder, pixels, write
+from PIL import Image
 
 from rdc_jax.data.decode import UnreadableImage
 from rdc_jax.data.folder import open_folder
@@ -32,6 +33,30 @@ def test_a_file_source_is_a_source(root):
     assert source.labels.dtype == np.int32
     np.testing.assert_array_equal(source.image(4), pixels(1001))
     assert source.locate(4) == str(root / "bee" / "001.png")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": np.array([0, 1])}, "3 ids and 2 labels"),
+        ({"labels": np.array([0, 2, 1])}, r"a label is outside 0 \.\.\. 1"),
+        ({"labels": np.array([0, -1, 1])}, "a label is outside"),
+        ({"identity": ""}, "give a digest or an identity"),
+    ],
+)
+def test_a_set_that_cannot_be_right_is_refused(change, message):
+    fields = {
+        "name": "own",
+        "split": "test",
+        "ids": ["a", "b", "c"],
+        "labels": np.array([0, 1, 1]),
+        "class_names": ("ant", "bee"),
+        "read": lambda i: Image.new("RGB", (8, 8)),
+        "identity": "own, version 1",
+    }
+    assert len(ImageSet(**fields)) == 3
+    with pytest.raises(ValueError, match=message):
+        ImageSet(**{**fields, **change})
 
 
 def test_labels_cannot_be_changed_by_accident(root):
