@@ -159,8 +159,8 @@ def test_methods_on_images_alone_embed_no_data_set(config, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "rdc_jax"):
         evaluate(config.to_dict(), tmp_path / "run")
     assert "features of" not in caplog.text
-    example = exhibit_file.read(exhibit_file.path_of(tmp_path / "run", "photos", 1))
-    assert np.isfinite(example.before.features).all()
+    example = read_task(tmp_path / "run/examples/photos-1.npz")
+    assert np.isfinite(example.features).all()
 
 
 def test_unreadable_images_are_told_or_left_out(config, tmp_path, data_dir, caplog):
