@@ -1,4 +1,4 @@
-"""Progress of pre-training: numbers of the last steps, rate, time left."""
+"""Progress of pre-training: means of the last steps, rate, time left."""
 
 import time
 
@@ -6,7 +6,7 @@ from rdc_jax.runtime import progress
 
 
 class Progress(progress.Progress):
-    """Rate, loss, accuracy, gradient norm and the time that is left.
+    """Loss and other means, rate, and the time that is left.
 
     Steps at a larger size of crop take longer, so the time left goes by pixels.
 
@@ -43,17 +43,15 @@ class Progress(progress.Progress):
         return (time.monotonic() - self._began) * left / max(done, 1)
 
     def show_metrics(self, values: dict[str, float], rate: float) -> None:
-        """Show the numbers of the last steps.
+        """Show the means of the last steps.
 
         Args:
-          values: ``loss``, ``accuracy`` and ``grad_norm``.
+          values: The loss, and what else the objective measures, by name.
           rate: Images a second.
         """
-        self.show(
-            f"loss {values['loss']:.3f}, accuracy {values['accuracy']:.1f}%, "
-            f"gradient {values['grad_norm']:.2f}, {rate:.0f} images/s, "
-            f"{progress.duration(self.seconds_left())} left"
-        )
+        means = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
+        left = progress.duration(self.seconds_left())
+        self.show(f"{means}, {rate:.0f} images/s, {left} left")
 
     def show_validation(self, accuracies: dict[str, float]) -> None:
         """Show the accuracies on held-out classes."""

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import rdc_jax
+from configs import pretrain
 from configs.eval import get_config
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.predict.options import parser
@@ -19,6 +20,16 @@ def words(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     return {word for code in re.findall(r"`([^`]+)`", text) for word in code.split()}
+
+
+def test_fields_of_a_pretraining():
+    known = words("pretraining.md")
+    missing = [
+        name
+        for name in pretrain.get_config("paper").to_dict()
+        if not {f"--config.{name}", f"--config.{name}.*"} & known
+    ]
+    assert missing == []
 
 
 def test_fields_of_an_evaluation():
