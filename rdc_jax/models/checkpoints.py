@@ -125,13 +125,13 @@ class Checkpoints:
             ) from error
 
     def check_room(self, *trees: PyTree) -> None:
-        """Refuse to go on when the disk cannot take another step.
+        """Raise an error if the disk has no room for another step.
 
         Args:
           *trees: What a step holds, or abstract trees of it.
 
         Raises:
-          UserError: With what is free and what is needed.
+          UserError: Says how much is free and how much is needed.
         """
         leaves = jax.tree.leaves(trees)
         needed = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves) + _MARGIN

@@ -1,4 +1,4 @@
-"""What sits on a backbone in training."""
+"""Heads and decoders: what is trained on top of a backbone."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def linear(num_classes: int, name: str | None = None) -> nn.Dense:
 
 
 HEADS: Registry[nn.Module] = Registry("head", linear=linear)
-"""What sits on features; made with the ``head_options`` that a checkpoint notes."""
+"""Networks on top of features; made with the ``head_options`` of a checkpoint."""
 
 DECODERS: Registry[nn.Module] = Registry("decoder")
 """What makes images of features; made with the ``decoder_options``."""

@@ -1,4 +1,4 @@
-"""A whole model: a network, what sits on it, and how they came about."""
+"""A whole model: backbone, head, decoder, and how they were trained."""
 
 import dataclasses
 import functools
@@ -68,8 +68,8 @@ class Spec:
 class Model:
     """A network with its weights: ``model(images)`` gives features.
 
-    A pytree whose leaves are the weights, so that it goes through ``jit`` and ``grad``;
-    the metadata do not take part in that.
+    A pytree whose leaves are the weights, so that ``jit`` and ``grad`` take it; the
+    metadata are dropped there.
 
     Attributes:
       spec: What it computes.
@@ -108,7 +108,7 @@ class Model:
 
     @property
     def training(self) -> str:
-        """How it was trained, as far as the checkpoint tells; empty if it does not."""
+        """How it was trained, as far as the checkpoint says; may be empty."""
         return ", ".join(
             text.format(self.metadata[name])
             for name, text in _TRAINING.items()
@@ -249,7 +249,7 @@ def load_model(
         decoder_options=tuple(sorted(metadata.get("decoder_options", {}).items())),
     )
     model = Model(spec, jax.tree.map(jnp.asarray, variables), metadata)
-    _ = model.backbone  # So that a wrong dtype or conv is told now.
+    _ = model.backbone  # An unknown dtype or conv raises now.
     return model
 
 

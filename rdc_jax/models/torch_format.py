@@ -83,6 +83,8 @@ def write(
 ) -> None:
     """Write a checkpoint that the field's torch code reads; needs torch.
 
+    A linear head becomes its classifier, any other is left out.
+
     Args:
       path: The file.
       variables: As ``read`` gives them.
@@ -112,7 +114,8 @@ def write(
         if key.endswith("running_var"):
             counter = key.replace("running_var", "num_batches_tracked")
             state[counter] = torch.tensor(0)
-    if head := variables["params"].get("head"):
+    head = variables["params"].get("head", {})
+    if head.keys() == {"kernel", "bias"}:  # Others have no place in such a file.
         state["classifier.weight"] = torch.from_numpy(_to_torch(head["kernel"]))
         state["classifier.bias"] = torch.from_numpy(_to_torch(head["bias"]))
     try:

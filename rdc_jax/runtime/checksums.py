@@ -62,8 +62,8 @@ def of_file(path: str | os.PathLike[str]) -> str:
 def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
     """Add checksums of metadata, and of trees of arrays saved beside it.
 
-    Formats of arrays checksum some of their parts only: a bit that flips on a disk
-    would come back as another weight, and as other accuracies.
+    Array formats do not checksum all of their content: a bit that flips on disk
+    would silently change a weight, and accuracies with it.
 
     >>> import numpy as np
     >>> verify(add({"step": 3}, weights={"w": np.ones(2)}), weights={"w": np.ones(2)})
@@ -72,9 +72,8 @@ def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
     True
 
     Args:
-      metadata: Something JSON can hold; it gets one field more, or a new one for the
-        one that it has.
-      **trees: Saved beside it.
+      metadata: Something JSON can hold. Its field ``sha256`` is set.
+      **trees: Trees of arrays that are saved with it.
     """
     content = {name: value for name, value in metadata.items() if name != _FIELD}
     digests = _digests(content, trees)
@@ -82,14 +81,16 @@ def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
 
 
 def verify(noted: dict[str, Any], **trees: Any) -> dict[str, Any]:
-    """Give the metadata without checksums; those of older versions have none.
+    """Check metadata and trees, and return the metadata without checksums.
+
+    Metadata of older versions have no checksums, and pass.
 
     Args:
-      noted: As ``add`` made them.
-      **trees: Those of the trees that were read.
+      noted: Metadata from ``add``.
+      **trees: The trees that were read; those left out are not checked.
 
     Raises:
-      ValueError: They, or one of the trees, are not what was saved.
+      ValueError: The metadata or a tree is not what was saved.
     """
     content = {name: value for name, value in noted.items() if name != _FIELD}
     if _FIELD not in noted:

@@ -1,11 +1,11 @@
-"""Errors that are meant for people, and how the command lines show them."""
+"""Errors that users can fix, and how the command lines show them."""
 
 import sys
 from collections.abc import Callable
 
 
 class UserError(Exception):
-    """A mistake or an obstacle that the person at the keyboard can mend.
+    """An error that the user can fix: a wrong setting, a missing file, a full disk.
 
     The message is one line: what is wrong, with the value, and what to do.
     """
@@ -22,7 +22,7 @@ def first_line(error: Exception) -> str:
 
 
 def guard(main: Callable[[], None], *, debug: bool = False) -> None:
-    """Run a program's ``main`` and turn its faults into exit codes.
+    """Run a program's ``main`` and turn its errors into exit codes.
 
     A ``UserError`` prints one line to stderr and exits with 2; Ctrl-C exits with
     130. With ``debug`` the exception passes through, traceback and all.

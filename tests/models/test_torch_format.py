@@ -42,6 +42,15 @@ def test_what_is_written_is_read_again_bit_for_bit(written, variables):
     assert metadata == {"arch": "resnet10", "epoch": 399, "num_classes": 7}
 
 
+def test_a_head_that_is_not_linear_is_left_out(variables, tmp_path):
+    params = {**variables["params"], "head": {"map": {"kernel": np.ones((512, 4))}}}
+    path = tmp_path / "400.tar"
+    torch_format.write(path, {**variables, "params": params}, arch="resnet10")
+    got, metadata = torch_format.read(path)
+    assert_equal_trees(got["params"], {"backbone": variables["params"]["backbone"]})
+    assert "num_classes" not in metadata
+
+
 def test_torch_reads_what_is_written(written):
     from models.torch_reference import Classifier as Network
 
