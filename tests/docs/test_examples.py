@@ -69,7 +69,12 @@ def desk(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "program", [*sections("own_model.md"), *sections("predict.md")]
+    "program",
+    [
+        x
+        for page in ("own_model", "predict", "retrieval")
+        for x in sections(f"{page}.md")
+    ],
 )
 def test_example(program, desk, monkeypatch, capsys):
     needed = re.findall(r"^import (\w+)|^from (\w+)", program, re.MULTILINE)
