@@ -1,10 +1,12 @@
 """Features from files or from folders of pictures."""
 
 import argparse
+import functools
 import logging
 import pathlib
 import tempfile
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +18,7 @@ from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 
+_BATCH = 64
 _FIELD_SIZE = 224  # What torch checkpoints, which do not note it, were trained at.
 
 
@@ -120,33 +123,47 @@ def embed_folder(path: str, checkpoint: str, image_size: int | None) -> Rows:
     """Compute the features of a folder of pictures, one folder a class.
 
     Args:
-      path: The folder, or another data set that ``open_source`` takes.
+      path: The folder; of one with splits, the test split is taken.
       checkpoint: As ``load_backbone`` takes it, or ``packaged``.
       image_size: Of the network; ``None``: what the checkpoint notes, else 224.
     """
     from rdc_jax.data.features import feature_cache
     from rdc_jax.data.open import open_source
     from rdc_jax.data.pixels import pixel_cache
-    from rdc_jax.data.transforms import resize_size, test_batch
-    from rdc_jax.models.model import load_backbone
-    from rdc_jax.models.weights import packaged
+    from rdc_jax.data.transforms import resize_size
 
-    where = str(pathlib.Path(path).absolute()) if pathlib.Path(path).exists() else path
-    source = open_source(where, split="test")
-    if checkpoint != "packaged" and not pathlib.Path(checkpoint).exists():
-        raise UserError(f"there is no {checkpoint}: give a checkpoint, or 'packaged'")
-    model = load_backbone(packaged() if checkpoint == "packaged" else checkpoint)
-    size = image_size or model.metadata.get("image_size") or _FIELD_SIZE
+    source = open_source(str(pathlib.Path(path).absolute()), split="test")
+    feature_fn, fingerprint, size = _network(checkpoint, image_size)
     with tempfile.TemporaryDirectory() as folder:
         pixels = pixel_cache(source, resize_size(size), folder, skip_unreadable=True)
         features = feature_cache(
             pixels,
-            jax.jit(lambda images: model.embed(test_batch(images, size))),
-            weights_fingerprint=model.fingerprint,
+            feature_fn,
+            weights_fingerprint=fingerprint,
             transform="",
             cache_dir=folder,
-            batch_size=64,
+            batch_size=_BATCH,
         )
         classes = np.array(pixels.class_names)[pixels.labels]
         names = np.array([source.locate(int(row)) for row in pixels.rows])
         return Rows(np.array(features), Labels(classes), names)
+
+
+@functools.lru_cache(maxsize=1)  # Queries and gallery share what is compiled.
+def _network(
+    checkpoint: str, image_size: int | None
+) -> tuple[Callable[[Any], jax.Array], str, int]:
+    """Features of raw pictures, the identity of the weights, and the image size."""
+    from rdc_jax.data.transforms import test_batch
+    from rdc_jax.models.model import load_backbone
+    from rdc_jax.models.weights import packaged
+
+    if checkpoint != "packaged" and not pathlib.Path(checkpoint).exists():
+        raise UserError(f"there is no {checkpoint}: give a checkpoint, or 'packaged'")
+    model = load_backbone(packaged() if checkpoint == "packaged" else checkpoint)
+    size = image_size or model.metadata.get("image_size") or _FIELD_SIZE
+
+    def feature_fn(images: Any) -> jax.Array:
+        return model.embed(test_batch(images, size))
+
+    return jax.jit(feature_fn), model.fingerprint, size

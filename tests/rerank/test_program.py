@@ -8,10 +8,13 @@ import compiling
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tiny
 from core.episodes import make_episode
 from data import pictures as drawn
+from evaluation import worlds
 
 import rdc_jax
+from rdc_jax.models import BACKBONES
 from rdc_jax.rerank import Labels, blocks, kept, score, summary
 from rdc_jax.rerank.__main__ import main
 
@@ -127,15 +130,16 @@ def test_ranks_of_another_gallery_are_refused(run, files):
     assert "kept.dir holds a run with gallery=" in err and err.count("\n") == 1
 
 
-def test_folders_of_pictures_are_embedded(run, files):
+def test_folders_of_pictures_are_embedded(run, files, monkeypatch):
+    monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
+    trained = worlds.write_checkpoint(files / "trained")
     for folder in ("old", "new"):
         drawn.make_folder(files / folder, ["ant", "bee", "cow"], images=4)
-    out, _ = run("--image_size=16", "--out", "o.npz", query="new", gallery="old")
-    assert [line.split()[0] for line in out.splitlines()] == [
-        "queries",
-        "before",
-        "after",
-    ]
+    flags = [f"--checkpoint={trained}", "--out", "o.npz"]
+    out, _ = run(*flags, query="new", gallery="old")
+    table = [line.split() for line in out.splitlines()]
+    assert [row[0] for row in table] == ["queries", "before", "after"]
+    assert table[1][3] == "100.00"  # rank-1: the pictures are the same
     assert np.load(files / "o.npz")["gallery_names"].shape == (12,)
 
 
