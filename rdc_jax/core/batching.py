@@ -55,10 +55,10 @@ def over_episodes(
         episodes = _episodes(arguments)  # first: its error names the axis
         size = chunk_size(one_episode, arguments) if chunk is None else chunk
         if episodes == 1:
-            out = one_episode(jax.tree.map(lambda x: x[0], arguments))
-            return jax.tree.map(lambda x: x[None], out)
+            one_args, one_kwargs = jax.tree.map(lambda x: x[0], arguments)
+            return jax.tree.map(lambda x: x[None], fn(*one_args, **one_kwargs))
         if size >= episodes:
-            return jax.vmap(one_episode)(arguments)
+            return jax.vmap(fn)(*args, **kwargs)
         return lax.map(one_episode, arguments, batch_size=_even(size, episodes))
 
     return mapped

@@ -149,7 +149,11 @@ class Engine:
             first = start + share * jax.process_index()
             # The last chunk is filled up with its last task.
             numbers = np.minimum(np.arange(first, first + share), tasks.stop - 1)
-            pending.append((start, _unless_out_of_memory(count, numbers)))
+            try:
+                pending.append((start, count(numbers)))
+            except jax.errors.JaxRuntimeError as error:
+                _raise_others(error)
+                pending.append((start, None))
             if len(pending) > prefetch:
                 number, counts = pending.popleft()
                 yield number, _collect(counts)
@@ -181,7 +185,11 @@ class Engine:
 
 def _collect(counts: Array | None) -> Int[np.ndarray, "e m"] | None:
     """Counts of a whole chunk, or None when any process was out of memory."""
-    local = None if counts is None else _unless_out_of_memory(np.asarray, counts)
+    try:
+        local = None if counts is None else np.asarray(counts)
+    except jax.errors.JaxRuntimeError as error:  # It comes to light only now.
+        _raise_others(error)
+        local = None
     if any_process(local is None):
         return None
     if jax.process_count() == 1:
@@ -189,11 +197,7 @@ def _collect(counts: Array | None) -> Int[np.ndarray, "e m"] | None:
     return np.asarray(multihost_utils.process_allgather(local, tiled=True))
 
 
-def _unless_out_of_memory(fn: Callable[..., Any], *args: Any) -> Any:
-    """The function's value; None if the devices' memory does not suffice."""
-    try:
-        return fn(*args)
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" in str(error):
-            return None
-        raise
+def _raise_others(error: jax.errors.JaxRuntimeError) -> None:
+    """Raise the error again, unless memory did not suffice."""
+    if "RESOURCE_EXHAUSTED" not in str(error):
+        raise error

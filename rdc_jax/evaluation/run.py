@@ -4,15 +4,15 @@ import collections
 import logging
 import pathlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float32, Int
 
-from rdc_jax.evaluation import demo, example_tasks, results
+from rdc_jax.evaluation import example_tasks, results
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.arrange import Scorer, arrange
 from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
@@ -32,6 +32,15 @@ from rdc_jax.runtime.workdir import claim
 _log = logging.getLogger(__name__)
 
 LEDGER = "ledger.jsonl"
+
+
+class Missing(NamedTuple):
+    """What a stage lacks: tasks that are not on record."""
+
+    stage: Stage
+    scorer: Scorer
+    dataset: DataSet
+    tasks: range
 
 
 def evaluate(
@@ -76,7 +85,9 @@ def evaluate(
             ledger = stack.enter_context(Ledger(workdir / LEDGER, header))
             groups = {name: found["columns"] for name, found in ledger.groups.items()}
         scorers = arrange(options, models, source, broadcast_from_first(groups))
-        _Run(options, models[""], scorers, ledger).all(datasets)
+        run = _Run(options, models[""], scorers, ledger)
+        for missing in run.missing(datasets):
+            run.compute(missing)
         if ledger is None:
             return None
         return results.write(workdir, ledger, options, [d.name for d in datasets])
@@ -99,8 +110,7 @@ def _decode(datasets: list[DataSet], source: Source | None) -> None:
 
 def _load_models(options: Options, workdir: pathlib.Path) -> dict[str, Model]:
     """Models by name, that of ``config.checkpoint`` by the empty one."""
-    path = options.checkpoint or demo.train_backbone(options.pretrain, workdir)
-    models = {"": load_model(path)}
+    models = {"": load_model(options.checkpoint or _pretrained(options, workdir))}
     for name in {entry.checkpoint for entry in options.methods} - {""}:
         models[name] = load_model(options.checkpoints[name])
     for name, model in models.items():
@@ -112,6 +122,18 @@ def _load_models(options: Options, workdir: pathlib.Path) -> dict[str, Model]:
                 options.image_size,
             )
     return models
+
+
+def _pretrained(options: Options, workdir: pathlib.Path) -> pathlib.Path:
+    """Train a backbone inside the work directory, or find it trained already."""
+    # Only here: optimisers, data loaders and logs take seconds to import.
+    from rdc_jax.pretrain.run import pretrain
+
+    path = workdir / "backbone"
+    source = options.pretrain["source"]
+    _log.info("no config.checkpoint: training a backbone on %s", source)
+    pretrain(options.pretrain, path)
+    return path
 
 
 class _Run:
@@ -134,53 +156,42 @@ class _Run:
         self.options, self.model = options, model
         self.scorers, self.ledger = scorers, ledger
         self.engine = Engine(chunk=options.chunk)
+        if ledger is not None:
+            for scorer in scorers:
+                ledger.begin(scorer.name, scorer.record)
 
-    def all(self, datasets: list[DataSet]) -> None:
-        """Compute what is not on record."""
-        if self.ledger is not None:
-            for scorer in self.scorers:
-                self.ledger.begin(scorer.name, scorer.record)
-        stages = [
-            (Stage(dataset.name, shot, scorer.name), scorer, dataset)
-            for scorer in self.scorers
-            for dataset in datasets
-            for shot in self.options.shots
-        ]
+    def missing(self, datasets: list[DataSet]) -> Iterator[Missing]:
+        """Give what is not on record, stage by stage."""
         episodes = self.options.episodes
-        done = {stage: self._done(stage) for stage, _, _ in stages}
-        left = collections.Counter[str]()
-        for stage, count in done.items():
-            left[stage.group] += max(episodes - count, 0)
-        total = len(stages) * episodes
+        missing = []
+        for scorer in self.scorers:
+            for dataset in datasets:
+                for shot in self.options.shots:
+                    stage = Stage(dataset.name, shot, scorer.name)
+                    done = self.ledger.done(stage) if self.ledger else 0
+                    tasks = range(broadcast_from_first(done), episodes)
+                    missing.append(Missing(stage, scorer, dataset, tasks))
+        total, left = len(missing) * episodes, collections.Counter[str]()
+        for each in missing:
+            left[each.stage.group] += len(each.tasks)
         if left.total() < total:
             _log.info("%d of %d tasks are on record", total - left.total(), total)
-        with Progress(total, left, shown=self.ledger is not None) as progress:
-            for stage, scorer, dataset in stages:
-                if done[stage] < episodes:
-                    self._example(dataset, stage.shot)
-                    tasks = range(done[stage], episodes)
-                    self._stage(stage, scorer, dataset, tasks, progress)
+        with Progress(total, left, shown=self.ledger is not None) as self.progress:
+            yield from (each for each in missing if each.tasks)
 
-    def _done(self, stage: Stage) -> int:
-        return broadcast_from_first(self.ledger.done(stage) if self.ledger else 0)
-
-    def _stage(
-        self,
-        stage: Stage,
-        scorer: Scorer,
-        dataset: DataSet,
-        tasks: range,
-        progress: Progress,
-    ) -> None:
-        """The tasks of one shot, chunk by chunk into the ledger."""
-        queries = self.options.spec(stage.shot).query_size
+    def compute(self, missing: Missing) -> None:
+        """Count over the tasks of one stage, chunk by chunk into the ledger."""
+        stage, scorer, dataset, tasks = missing
+        self._example(dataset, stage.shot)
         method = scorer.entries[-1].name
         shown = scorer.columns.index(method)
-        counter = scorer.counter(self.engine, dataset, stage.shot)
-        max_batch = scorer.max_batch(stage.shot, tasks.stop)
+        queries = self.options.spec(stage.shot).query_size
         mark = time.monotonic() - self.engine.compiling
         chunks = self.engine.run(
-            counter, tasks, max_batch=max_batch, prefetch=scorer.prefetch
+            scorer.counter(self.engine, dataset, stage.shot),
+            tasks,
+            max_batch=scorer.max_batch(stage.shot, tasks.stop),
+            prefetch=scorer.prefetch,
         )
         for number, counts in enumerate(chunks):
             if self.ledger is None:
@@ -190,7 +201,7 @@ class _Run:
             self.ledger.append(stage, counts)
             now = time.monotonic() - self.engine.compiling
             accuracy_e = 100 * self.ledger.counts(stage)[:, shown] / queries
-            progress.add(stage, len(counts), now - mark, accuracy_e, method)
+            self.progress.add(stage, len(counts), now - mark, accuracy_e, method)
             mark = now
 
     def _example(self, dataset: DataSet, shot: int) -> None:
