@@ -115,6 +115,7 @@ def sweeps(run: Run, shot: int) -> list[Drawing]:
 
 def steps(run: Run, shot: int) -> list[Drawing]:
     """Draw accuracies along fine-tuning: a small figure a data set."""
+    looks = {method: look for look, method in enumerate(run.titles)}
     found: dict[str, dict[str, dict[int, Mean]]] = {}
     for row in run.part("curves", shot):
         methods = found.setdefault(row["dataset"], {})
@@ -122,7 +123,7 @@ def steps(run: Run, shot: int) -> list[Drawing]:
     return [
         _by_value(
             f"{dataset}, {shot}-shot",
-            [Series(run.titles[m], i, of) for i, (m, of) in enumerate(methods.items())],
+            [Series(run.titles[m], looks[m], means) for m, means in methods.items()],
             (3.3, 2.3),
             xlabel="step of fine-tuning",
         )
