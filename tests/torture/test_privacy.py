@@ -58,7 +58,9 @@ def places(programs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["results.json", "report.html", "table.md"])
+@pytest.mark.parametrize(
+    "name", ["results.json", "tasks.csv", "report.html", "table.md"]
+)
 def test_what_is_published_names_no_private_place(evaluated, places, name):
     workdir, _ = evaluated
     text = (workdir / name).read_text()
@@ -69,5 +71,5 @@ def test_what_is_published_names_no_private_place(evaluated, places, name):
 
 @pytest.mark.slow
 def test_messages_name_no_place_but_the_work_directory(evaluated, places):
-    assert "episodes" in evaluated[1]
+    assert "tasks" in evaluated[1]
     assert not [place for place in places if place in evaluated[1]]
