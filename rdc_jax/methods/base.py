@@ -235,8 +235,10 @@ def register(name: str, **fixed: Any) -> Callable[[type[MethodT]], type[MethodT]
 def get_method(text: str, **groups: Any) -> Method:
     """Give a method by its name, with the parameters that may follow it.
 
-    >>> get_method("rdc(k=6;lam=0.3)").rdc.k
-    6
+    Example:
+      >>> from rdc_jax.methods import get_method
+      >>> get_method("rdc(k=6;lam=0.3)").rdc.k
+      6
 
     Args:
       text: ``name`` or ``name(parameter=value;parameter=value)``; a list in a value has

@@ -1,6 +1,6 @@
 """The methods that can be asked for, as text for a terminal."""
 
-from rdc_jax.methods.base import Method, get_method, names
+from rdc_jax.methods import Method, get_method, names
 from rdc_jax.runtime.text import paragraph, two_columns
 
 _MORE = (
