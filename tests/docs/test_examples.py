@@ -69,12 +69,7 @@ def desk(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "program",
-    [
-        x
-        for page in ("own_model", "predict", "retrieval")
-        for x in sections(f"{page}.md")
-    ],
+    "program", [*sections("own_model.md"), *sections("predict.md")]
 )
 def test_example(program, desk, monkeypatch, capsys):
     needed = re.findall(r"^import (\w+)|^from (\w+)", program, re.MULTILINE)
@@ -93,6 +88,14 @@ def test_example(program, desk, monkeypatch, capsys):
     exec(compile(program, "example", "exec"), found)
     assert "names" in found, "an example ends with class names"
     assert len(set(np.asarray(found["names"]).tolist())) > 1
+
+
+@pytest.mark.parametrize("program", sections("retrieval.md"))
+def test_example_of_retrieval(program, capsys):
+    found = {}
+    exec(compile(program, "example", "exec"), found)
+    np.testing.assert_allclose(found["after"], found["distances"], atol=1e-6)
+    assert "'mAP': 100.0" in capsys.readouterr().out
 
 
 @pytest.fixture
