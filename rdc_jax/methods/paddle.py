@@ -25,7 +25,7 @@ class Paddle(PreparedMethod):
     title = "PADDLE"
     transductive = True
 
-    temperature: float = 10.0
+    temperature: float = 30.0
     lam: float = 1.0
     steps: int = 100
 
