@@ -6,6 +6,8 @@ import pathlib
 import pytest
 from reporting.made import make_results, row
 
+from configs import transductive
+from rdc_jax import methods
 from rdc_jax.evaluation import published, table
 from rdc_jax.evaluation.options import Options
 
@@ -28,6 +30,21 @@ def test_it_is_a_variation_of_the_evaluation(name, variant):
         assert options.episodes == {"paper": 2000, "reduced": 1000}[variant]
     assert options.image_size == {"paper": 224, "reduced": 84}[variant]
     assert options.baseline in {method.name for method in options.methods}
+
+
+@pytest.mark.parametrize("variant", ["reduced", "paper", "test"])
+def test_all_transductive_methods_on_features_are_compared(variant):
+    config = transductive.get_config(variant)
+    config.checkpoint = "x"
+    options = Options.from_config(config.to_dict())
+    compared = {entry.method.name for entry in options.methods}
+    known = map(methods.get_method, methods.names())
+    missing = {
+        method.name
+        for method in known
+        if method.inputs == "features" and method.transductive and not method.head
+    } - compared
+    assert missing <= {"npc_subspace"}  # Its part is in rdc.
 
 
 @pytest.mark.parametrize("name", NAMES)
