@@ -90,7 +90,7 @@ def test_example(program, desk, monkeypatch, capsys):
     assert len(set(np.asarray(found["names"]).tolist())) > 1
 
 
-@pytest.mark.parametrize("program", sections("retrieval.md"))
+@pytest.mark.parametrize("program", [*sections("retrieval.md")])
 def test_example_of_retrieval(program, capsys):
     found = {}
     exec(compile(program, "example", "exec"), found)
