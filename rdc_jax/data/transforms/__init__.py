@@ -35,6 +35,10 @@ from rdc_jax.data.transforms.pipelines import test_transform as test_transform
 from rdc_jax.data.transforms.pipelines import test_views as test_views
 from rdc_jax.data.transforms.pipelines import train_batch as train_batch
 from rdc_jax.data.transforms.pipelines import train_transform as train_transform
+from rdc_jax.data.transforms.pseudo import pseudo_sample as pseudo_sample
+from rdc_jax.data.transforms.pseudo import pseudo_samples as pseudo_samples
+from rdc_jax.data.transforms.pseudo import pseudo_set as pseudo_set
+from rdc_jax.data.transforms.pseudo import versions_of as versions_of
 from rdc_jax.data.transforms.resample import Box as Box
 from rdc_jax.data.transforms.resample import resample as resample
 from rdc_jax.data.transforms.resample import resize as resize
