@@ -1,11 +1,12 @@
 """Optimisers and learning rates by name."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Bool
 
 from rdc_jax.runtime.config_values import at_least, below_one, one_of
 
@@ -83,6 +84,51 @@ def make_optimiser(
     if options.name == "adam":
         return optax.chain(decay, optax.adam(schedule))
     return optax.adamw(schedule, weight_decay=options.weight_decay, mask=_is_kernel)
+
+
+def dampened_sgd(
+    learning_rate: float, *, momentum: float, dampening: float, weight_decay: float
+) -> optax.GradientTransformation:
+    """Make torch's ``SGD`` with dampening, which optax has not.
+
+    The first velocity is the gradient, later ones are ``momentum * v + (1 - dampening)
+    * g``: so with .9 for both a step is a moving average. The decay is part of the
+    gradient, of biases and batch-norm parameters too.
+
+    Args:
+      learning_rate: Of every step.
+      momentum: Share of the velocity that is kept.
+      dampening: Share of the gradient that is left out, but for the first one.
+      weight_decay: Multiple of the weights that is added to the gradient.
+
+    Returns:
+      An optax transformation.
+    """
+    return optax.chain(
+        optax.add_decayed_weights(weight_decay),
+        _dampened_trace(momentum, dampening),
+        optax.scale(-learning_rate),
+    )
+
+
+class _Dampened(NamedTuple):
+    velocity: Any
+    begun: Bool[Array, ""]
+
+
+def _dampened_trace(momentum: float, dampening: float) -> optax.GradientTransformation:
+    def init(params: Any) -> _Dampened:
+        return _Dampened(jax.tree.map(jnp.zeros_like, params), jnp.zeros((), bool))
+
+    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        del params
+        share = jnp.where(state.begun, 1 - dampening, 1.0)
+        velocity = jax.tree.map(
+            lambda v, g: momentum * v + share * g, state.velocity, grads
+        )
+        return velocity, _Dampened(velocity, jnp.ones((), bool))
+
+    return optax.GradientTransformation(init, update)
 
 
 def _is_kernel(params: Any) -> Any:

@@ -1,11 +1,12 @@
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 
-from rdc_jax.methods.optimiser import make_optimiser, make_schedule
+from rdc_jax.methods.optimiser import dampened_sgd, make_optimiser, make_schedule
 from rdc_jax.pretrain.options import OptimiserOptions
 
 SGD = OptimiserOptions(
@@ -59,3 +60,34 @@ def test_weight_decay_spares_all_but_kernels(name):
     assert not np.allclose(
         _update(dataclasses.replace(SGD, name=name), 3)["kernel"], longer["kernel"]
     )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"momentum": 0.9, "dampening": 0.9, "weight_decay": 1e-3},
+        {"momentum": 0.8, "dampening": 0.3, "weight_decay": 0.0},
+        {"momentum": 0.0, "dampening": 0.0, "weight_decay": 0.1},
+    ],
+)
+def test_five_dampened_steps_are_torch_s(options):
+    torch = pytest.importorskip("torch", reason="needs the extra [torch]")
+    rng = np.random.default_rng(0)
+    start = {"kernel": rng.normal(size=(3, 4)), "bias": rng.normal(size=4)}
+    theirs = {n: torch.nn.Parameter(torch.from_numpy(x)) for n, x in start.items()}
+    sgd = torch.optim.SGD(theirs.values(), lr=0.1, **options)
+    with jax.enable_x64(True):
+        ours = jax.tree.map(jnp.asarray, start)
+        optimiser = dampened_sgd(0.1, **options)
+        state = optimiser.init(ours)
+        for _ in range(5):
+            grads = {name: rng.normal(size=x.shape) for name, x in start.items()}
+            for name, parameter in theirs.items():
+                parameter.grad = torch.from_numpy(grads[name])
+            sgd.step()
+            updates, state = optimiser.update(grads, state, ours)
+            ours = optax.apply_updates(ours, updates)
+            for name, parameter in theirs.items():
+                np.testing.assert_allclose(
+                    ours[name], parameter.detach().numpy(), rtol=1e-12
+                )
