@@ -1,10 +1,8 @@
 """``python -m rdc_jax.data``: check and list data sets."""
 
 import argparse
-import io
 import json
 import math
-import signal
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +14,7 @@ from rdc_jax.runtime import errors
 from rdc_jax.runtime.arguments import Parser
 from rdc_jax.runtime.plugins import load_plugin
 from rdc_jax.runtime.progress import Progress
+from rdc_jax.runtime.text import ready_stdout
 
 _VERIFY = """\
 Decode every image of a data set and report what is wrong with it: unreadable,
@@ -120,8 +119,5 @@ def _count(text: str) -> int:
 
 
 if __name__ == "__main__":
-    if hasattr(signal, "SIGPIPE"):  # `... | head` ends the program quietly
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names beyond the terminal's alphabet
-        sys.stdout.reconfigure(errors="backslashreplace")
+    ready_stdout()
     errors.guard(main)

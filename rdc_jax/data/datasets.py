@@ -79,10 +79,6 @@ class Dataset:
             return range(self.classes)
         return range(self.classes)[_BY_INDEX[split]]
 
-    def in_tfds(self) -> "Dataset":
-        """The data set as TFDS has it."""
-        return dataclasses.replace(self, images=self.tfds_images or self.images)
-
 
 _ALL = (
     Dataset(

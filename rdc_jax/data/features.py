@@ -1,6 +1,6 @@
 """One pass of a network over a data set, kept on disk."""
 
-import collections
+import itertools
 import math
 import os
 import pathlib
@@ -58,10 +58,19 @@ def feature_cache(
         "backend": jax.default_backend(),
     }
 
+    def compute(start: int) -> Array:
+        rows = pixels.images[start : start + batch_size]
+        batch = np.zeros(shape, np.uint8)
+        batch[: len(rows)] = rows
+        return feature_fn(jax.device_put(batch, sharding))[: len(rows)]
+
     def build(notes: dict[str, Any]) -> Iterator[Float32[np.ndarray, "b d"]]:
+        batches = map(compute, range(0, len(pixels), batch_size))
         with Progress(len(pixels), unit="images", every=math.inf) as bar:
             bar.show(f"features of {pixels.name} {pixels.split}")
-            for feat_bd in _features(feature_fn, pixels.images, shape, sharding):
+            # In pairs: the device has its next batch before this one is fetched.
+            for computed, _ in itertools.pairwise(itertools.chain(batches, [None])):
+                feat_bd = np.asarray(computed, np.float32)
                 yield feat_bd
                 bar.advance(len(feat_bd))
 
@@ -69,22 +78,3 @@ def feature_cache(
     name = cache_name(pixels.name, pixels.split, size, weights_fingerprint[:12])
     path = pathlib.Path(cache_dir) / name
     return store.cached_array(path, fields=fields, build=build).array
-
-
-def _features(
-    feature_fn: FeatureFn,
-    images: np.ndarray,
-    shape: tuple[int, ...],
-    sharding: jax.sharding.Sharding | None,
-) -> Iterator[Float32[np.ndarray, "b d"]]:
-    """Features batch by batch; the next batch is read while one is computed."""
-    pending: collections.deque[Array] = collections.deque()
-    for start in range(0, len(images), shape[0]):
-        rows = images[start : start + shape[0]]
-        batch = np.zeros(shape, np.uint8)
-        batch[: len(rows)] = rows
-        feat_bd = feature_fn(jax.device_put(batch, sharding))
-        pending.append(feat_bd[: len(rows)])
-        if len(pending) > 1:
-            yield np.asarray(pending.popleft(), np.float32)
-    yield np.asarray(pending.popleft(), np.float32)

@@ -10,7 +10,7 @@ import pathlib
 
 from rdc_jax.data.decode import EXTENSIONS
 from rdc_jax.data.image_set import ImageSet, Note, from_classes
-from rdc_jax.data.names import SPLITS, printable, sort_key, split_names
+from rdc_jax.data.names import find_splits, printable, sort_key
 from rdc_jax.runtime.errors import UserError
 
 _LAYOUT = "expected <folder>/<class>/<image> or <folder>/{train,val,test}/<class>/..."
@@ -45,9 +45,16 @@ def open_folder(
             loose.append(entry.name)
         else:
             listing.ignore(entry)
-    if not rows:
-        raise UserError(_nothing_found(root, bool(loose), listing.notes))
     notes = listing.notes
+    if not rows:
+        where = printable(str(root))
+        first = f" (first: {notes[0].text})" if notes else ""
+        fault = f"no images in the class folders of {where}{first}"
+        if not root.is_dir():
+            fault = f"{where} is not a folder"
+        elif loose:
+            fault = f"{where} holds images but no class folders"
+        raise UserError(f"{fault}; {_LAYOUT}")
     if loose:
         like = f", like {len(loose) - 1} more" if len(loose) > 1 else ""
         text = f"{root / loose[0]}: beside the class folders{like}"
@@ -64,12 +71,7 @@ def split_folders(root: pathlib.Path) -> dict[str, pathlib.Path]:
     A folder named ``train`` is a split only when it holds folders itself; one that
     holds images is a class of trains.
     """
-    folders: dict[str, pathlib.Path] = {}
-    for split in SPLITS:
-        for alias in split_names(split):
-            if split not in folders and class_folders(root / alias):
-                folders[split] = root / alias
-    return folders
+    return find_splits(root, "", class_folders)
 
 
 def class_folders(folder: pathlib.Path) -> list[str]:
@@ -163,13 +165,3 @@ def _link_fault(entry: os.DirEntry[str], confine: pathlib.Path) -> str | None:
 
 def _hidden(name: str) -> bool:
     return name.startswith(".") or name == "__MACOSX"
-
-
-def _nothing_found(root: pathlib.Path, loose_images: bool, notes: list[Note]) -> str:
-    where = printable(str(root))
-    if not root.is_dir():
-        return f"{where} is not a folder; {_LAYOUT}"
-    if loose_images:
-        return f"{where} holds images but no class folders; {_LAYOUT}"
-    first = f" (first: {notes[0].text})" if notes else ""
-    return f"no images in the class folders of {where}{first}; {_LAYOUT}"

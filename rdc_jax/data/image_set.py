@@ -37,6 +37,18 @@ class Note(NamedTuple):
     problem: bool = True
 
 
+def shortened(notes: Iterable[Note], most: int, *, hint: str = "") -> list[Note]:
+    """Keep the first notes of each kind, and count the others of it in one."""
+    times: collections.Counter[str] = collections.Counter()
+    shown = []
+    for note in notes:
+        times[note.kind] += 1
+        if times[note.kind] <= most:
+            shown.append(note)
+    more = [(kind, count - most) for kind, count in times.items() if count > most]
+    return shown + [Note(kind, f"{count} more{hint}") for kind, count in more]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImageSet:
     """Labelled RGB images of one split of a data set.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rdc_jax.data.filelist import open_filelist
 from rdc_jax.data.folder import class_folders, open_folder, split_folders
 from rdc_jax.data.image_set import ImageSet
-from rdc_jax.data.names import SPLITS, MissingSplit, printable, split_names
+from rdc_jax.data.names import MissingSplit, find_splits, printable
 from rdc_jax.data.tables import find_tables, open_table
 
 
@@ -41,7 +41,9 @@ def find_folder(root: pathlib.Path, name: str) -> DatasetHandle:
     elif folders := split_folders(root):
         opened = functools.partial(open_folder, name=name, confine=root)
         parts = {s: functools.partial(opened, f, split=s) for s, f in folders.items()}
-    elif not class_folders(root) and (lists := _filelists(root)):
+    elif not class_folders(root) and (
+        lists := find_splits(root, ".json", pathlib.Path.is_file)
+    ):
         opened = functools.partial(open_filelist, name=name)
         parts = {s: functools.partial(opened, f, split=s) for s, f in lists.items()}
     else:
@@ -58,12 +60,3 @@ def find_folder(root: pathlib.Path, name: str) -> DatasetHandle:
         )
 
     return DatasetHandle(name, tuple(parts), open_part)
-
-
-def _filelists(root: pathlib.Path) -> dict[str, pathlib.Path]:
-    return {
-        split: path
-        for split in SPLITS
-        for alias in split_names(split)
-        if (path := root / f"{alias}.json").is_file()
-    }

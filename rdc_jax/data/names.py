@@ -1,19 +1,17 @@
 """Names of splits, classes and files: what is accepted, how they sort and print."""
 
+import itertools
+import pathlib
 import unicodedata
+from collections.abc import Callable
 
 from rdc_jax.runtime.errors import UserError
 
-SPLITS = ("train", "val", "test")
-_ALIASES = {
-    "train": "train",
-    "base": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "test": "test",
-    "novel": "test",
-    "all": "all",
+_SPLITS = {
+    "train": ("train", "base"),
+    "val": ("val", "valid", "validation"),
+    "test": ("test", "novel"),
+    "all": ("all",),
 }
 
 
@@ -32,12 +30,11 @@ def canonical_split(split: str) -> str:
     >>> canonical_split("novel")
     'test'
     """
-    try:
-        return _ALIASES[split]
-    except KeyError:
-        raise UserError(
-            f"unknown split {split!r}: use one of {', '.join(_ALIASES)}"
-        ) from None
+    for name, aliases in _SPLITS.items():
+        if split in aliases:
+            return name
+    known = ", ".join(itertools.chain(*_SPLITS.values()))
+    raise UserError(f"unknown split {split!r}: use one of {known}")
 
 
 def split_names(split: str) -> tuple[str, ...]:
@@ -46,7 +43,26 @@ def split_names(split: str) -> tuple[str, ...]:
     >>> split_names("val")
     ('val', 'valid', 'validation')
     """
-    return tuple(alias for alias, name in _ALIASES.items() if name == split)
+    return _SPLITS.get(split, ())
+
+
+def find_splits(
+    root: pathlib.Path, suffix: str, exists: Callable[[pathlib.Path], object]
+) -> dict[str, pathlib.Path]:
+    """Find what ``root`` has for ``train``, ``val`` and ``test``, by any of its names.
+
+    Args:
+      root: A folder.
+      suffix: Of the names: ``.csv``, or nothing for folders.
+      exists: Whether a path is there, and of the right kind.
+    """
+    paths = {
+        split: [
+            path for n in split_names(split) if exists(path := root / f"{n}{suffix}")
+        ]
+        for split in ("train", "val", "test")
+    }
+    return {split: found[0] for split, found in paths.items() if found}
 
 
 def sort_key(name: str) -> tuple[str, str]:

@@ -1,6 +1,5 @@
 """Open images by one string: a known name, a folder, a json, TFDS or synthetic."""
 
-import collections
 import difflib
 import functools
 import logging
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from rdc_jax.data.datasets import DATASETS
 from rdc_jax.data.filelist import open_filelist
 from rdc_jax.data.folder import class_folders
-from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.image_set import ImageSet, shortened
 from rdc_jax.data.layouts import DatasetHandle, find_folder
 from rdc_jax.data.names import canonical_split, printable
 from rdc_jax.data.paper_splits import find_known, find_known_in_tfds
@@ -20,7 +19,7 @@ from rdc_jax.data.tfds import open_tfds
 from rdc_jax.runtime.errors import UserError
 
 _LOG = logging.getLogger(__name__)
-_LINES = 5  # of one kind of note
+_LINES = 5  # of one kind of note: a folder may have thousands
 _SPECS = (
     "a known name or a folder under data_dir, a path to a folder, a .json file list, "
     "tfds:<name> or synthetic:<name>"
@@ -82,7 +81,9 @@ def open_source(
       UserError: There is no such data set, or it is malformed.
     """
     images = find_source(spec, data_dir).open(canonical_split(split))
-    _log_notes(images)
+    for kind, text, problem in shortened(images.notes, _LINES):
+        level = logging.WARNING if problem else logging.INFO
+        _LOG.log(level, "%s: %s: %s", images.name, kind, text)
     return images
 
 
@@ -169,16 +170,3 @@ def _unknown(spec: str, base: pathlib.Path) -> str:
         close = [f"synthetic:{spec}"]
     meant = f"did you mean {' or '.join(close)}? " if close else ""
     return f"unknown data set {spec!r}: {meant}{holds}; give {_SPECS}"
-
-
-def _log_notes(images: ImageSet) -> None:
-    """Log what was noticed: a few lines of each kind, not thousands."""
-    lines: collections.Counter[str] = collections.Counter()
-    for kind, text, problem in images.notes:
-        lines[kind] += 1
-        if lines[kind] <= _LINES:
-            level = logging.WARNING if problem else logging.INFO
-            _LOG.log(level, "%s: %s: %s", images.name, kind, text)
-    for kind, times in lines.items():
-        if times > _LINES:
-            _LOG.warning("%s: %s: %d more", images.name, kind, times - _LINES)

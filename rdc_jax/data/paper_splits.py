@@ -11,6 +11,7 @@ Any other number of classes means that something is missing, and positions in th
 sorted list would point at wrong classes: an error, not a guess.
 """
 
+import dataclasses
 import os
 import pathlib
 
@@ -63,7 +64,9 @@ def find_known_in_tfds(
             name=dataset.name,
             keep=dataset.tfds_keep,
         )
-        return take_split(dataset.in_tfds(), everything, split)
+        complete = dataset.tfds_images or dataset.images
+        there = dataclasses.replace(dataset, images=complete)
+        return take_split(there, everything, split)
 
     return DatasetHandle(dataset.name, ("all",), open_split)
 

@@ -8,6 +8,7 @@ builds while the others wait, and then use what it built.
 """
 
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -114,29 +115,25 @@ def _write(file: BinaryIO, pieces: Iterable[np.ndarray]) -> None:
     The file is written, not mapped: on a full disk a write fails with a message, and
     a touch of a map with a dead process.
     """
-    header: dict[str, Any] = {}
+    pieces = iter(pieces)
+    if (first := next(pieces, None)) is None:
+        raise ValueError("a stored array needs at least one row")
+
+    def write_header(length: int) -> None:
+        # NumPy pads it, so that its size does not depend on the length.
+        header = {"descr": first.dtype.str, "fortran_order": False}
+        shape = (length, *first.shape[1:])
+        np.lib.format.write_array_header_1_0(file, {**header, "shape": shape})
+
+    write_header(0)
     length = 0
-    for rows in pieces:
-        like = {"descr": rows.dtype.str, "shape": rows.shape[1:]}
-        if not header:
-            header = like
-            _write_header(file, header, length)
-        elif header != like:
+    for rows in itertools.chain([first], pieces):
+        if (rows.dtype, rows.shape[1:]) != (first.dtype, first.shape[1:]):
             raise ValueError(f"{rows.dtype}{rows.shape} does not continue the array")
         file.write(rows.tobytes())
         length += len(rows)
-    if not header:
-        raise ValueError("a stored array needs at least one row")
-    # NumPy pads its header, so that its size does not depend on the length.
     file.seek(0)
-    _write_header(file, header, length)
-
-
-def _write_header(file: BinaryIO, header: Mapping[str, Any], length: int) -> None:
-    shape = (length, *header["shape"])
-    np.lib.format.write_array_header_1_0(
-        file, {"descr": header["descr"], "fortran_order": False, "shape": shape}
-    )
+    write_header(length)
 
 
 @contextlib.contextmanager

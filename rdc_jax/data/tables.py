@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from rdc_jax.data.folder import Listing, is_image
 from rdc_jax.data.image_set import ImageSet, Note, from_classes
-from rdc_jax.data.names import SPLITS, printable, split_names
+from rdc_jax.data.names import find_splits, printable
 from rdc_jax.runtime.errors import UserError
 
 FINDINGS = (
@@ -48,12 +48,8 @@ def find_tables(root: pathlib.Path) -> dict[str, tuple[pathlib.Path, Table]]:
             if path.is_file():
                 return {"test": (path, table)}
     by_split = Table(("filename", "label"), lambda row: row["label"])
-    return {
-        split: (path, by_split)
-        for split in SPLITS
-        for alias in split_names(split)
-        if (path := root / f"{alias}.csv").is_file()
-    }
+    files = find_splits(root, ".csv", pathlib.Path.is_file)
+    return {split: (path, by_split) for split, path in files.items()}
 
 
 def open_table(

@@ -3,13 +3,13 @@
 import collections
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rdc_jax.data.decode import UnreadableImage
-from rdc_jax.data.image_set import ImageSet, Note
+from rdc_jax.data.image_set import ImageSet, Note, shortened
 from rdc_jax.data.parallel import threaded_map
 from rdc_jax.runtime.text import table
 
@@ -119,7 +119,14 @@ def verify(
             other = "" if same_class else ", in another class"
             text = f"{images.locate(i)}: same pixels as {images.locate(twin)}{other}"
             findings.append(Note("duplicate", text))
-    findings += _small(rows, way, shot + query)
+    needed = shot + query
+    small = [row for row in rows if row.readable < needed]
+    for row in small:
+        text = f"{row.name}: {row.readable} readable images, a task needs {needed}"
+        findings.append(Note("small class", text))
+    if (large := len(rows) - len(small)) < way:
+        text = f"{large} classes are large enough, a task needs {way}"
+        findings.append(Note("small class", text))
     return Report(
         name=images.name,
         split=images.split,
@@ -155,15 +162,12 @@ def render(report: Report, *, everything: bool = False) -> str:
     if hidden := len(report.classes) - len(rows):
         lines.append(f"({hidden} more classes; --all shows them)")
     lines += ["", *(f"note: {note.kind}: {note.text}" for note in report.remarks)]
-    shown: collections.Counter[str] = collections.Counter()
-    for finding in report.findings:
-        shown[finding.kind] += 1
-        if everything or shown[finding.kind] <= _LINES:
-            lines.append(f"{finding.kind}: {finding.text}")
-    for kind, times in shown.items():
-        if times > _LINES and not everything:
-            lines.append(f"{kind}: {times - _LINES} more (--all shows them)")
-    counts = ", ".join(f"{times} {kind}" for kind, times in shown.items())
+    shown = list(report.findings)
+    if not everything:
+        shown = shortened(shown, _LINES, hint=" (--all shows them)")
+    lines += [f"{finding.kind}: {finding.text}" for finding in shown]
+    times = collections.Counter(finding.kind for finding in report.findings)
+    counts = ", ".join(f"{count} {kind}" for kind, count in times.items())
     return "\n".join([*lines, f"{part}: {counts or 'no findings'}"])
 
 
@@ -176,14 +180,3 @@ def _look(images: ImageSet, i: int) -> tuple[tuple[int, int], bytes, str]:
     digest = hashlib.blake2b(str(pixels.shape).encode(), digest_size=16)
     digest.update(pixels.data)
     return (pixels.shape[0], pixels.shape[1]), digest.digest(), ""
-
-
-def _small(rows: list[ClassRow], way: int, needed: int) -> Iterator[Note]:
-    small = [row for row in rows if row.readable < needed]
-    for row in small:
-        text = f"{row.name}: {row.readable} readable images, a task needs {needed}"
-        yield Note("small class", text)
-    large = len(rows) - len(small)
-    if large < way:
-        text = f"{large} classes are large enough, a task needs {way}"
-        yield Note("small class", text)

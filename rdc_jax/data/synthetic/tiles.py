@@ -84,7 +84,9 @@ def _fields(land: Land) -> Picture:
 def _orchard(land: Land) -> Picture:
     du, dv, tone = _square(land, 3.0)
     trees = cover(length(du, dv) - 0.24 - 0.1 * tone, 3 * land.sharp)
-    return mix(_rough(land, _between(land.soil, land.grass, 0.6)), land.wood, trees)
+    return mix(
+        _rough(land, land.soil + (land.grass - land.soil) * 0.6), land.wood, trees
+    )
 
 
 def _forest(land: Land) -> Picture:
@@ -151,7 +153,7 @@ def _works(land: Land) -> Picture:
         jnp.abs(du) - 0.2 - 0.2 * tone, jnp.abs(dv) - 0.22 - 0.16 * (tone * 8 % 1)
     )
     roofs = (0.62 + 0.33 * (tone * 64 % 1) + 0.08 * wave(6 * land.u))[:, :, None]
-    yard = _rough(land, _between(land.road, land.soil, 0.35), 0.1)
+    yard = _rough(land, land.road + (land.soil - land.road) * 0.35, 0.1)
     return mix(yard, roofs * hsv(0.6, 0.08, 1.04), cover(hall, 2 * land.sharp))
 
 
@@ -174,34 +176,17 @@ def _terraces(land: Land) -> Picture:
     return picture * (1.08 - 0.5 * wave(2.2 * level) ** 3)[:, :, None]
 
 
-def _between(under: Colour, over: Colour, amount: float) -> Colour:
-    """A colour between two colours."""
-    return under + (over - under) * amount
-
-
-FORMS = {
-    "fields": _fields,
-    "orchard": _orchard,
-    "forest": _forest,
-    "river": _river,
-    "lake": _lake,
-    "coast": _coast,
-    "town": _town,
-    "suburb": _suburb,
-    "motorway": _motorway,
-    "works": _works,
-    "pivots": _pivots,
-    "terraces": _terraces,
-}
+_FORMS = (
+    *(_fields, _orchard, _forest, _river, _lake, _coast),
+    *(_town, _suburb, _motorway, _works, _pivots, _terraces),
+)
 
 
 def paint(seed: Seed, label: Int[Array, ""], size: int) -> Picture:
     """Paint one square of land of form ``label``."""
     survey, camera = fork(seed, 2)
     land = _survey(survey, size)
-    return expose(
-        camera, jax.lax.switch(label, tuple(FORMS.values()), land), grain=0.02
-    )
+    return expose(camera, jax.lax.switch(label, _FORMS, land), grain=0.02)
 
 
 def _survey(seed: Seed, size: int) -> Land:
@@ -242,4 +227,4 @@ def _survey(seed: Seed, size: int) -> Land:
     )
 
 
-TILES = Domain(tuple(FORMS), paint)
+TILES = Domain(tuple(form.__name__.removeprefix("_") for form in _FORMS), paint)

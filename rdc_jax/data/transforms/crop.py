@@ -16,11 +16,7 @@ Aspect = float | Float[Array, ""]
 
 
 def sample_crop(
-    key: PRNGKeyArray,
-    height: int,
-    width: int,
-    *,
-    aspect: Aspect = 1.0,
+    key: PRNGKeyArray, height: int, width: int, *, aspect: Aspect = 1.0
 ) -> Box:
     """Draw a crop by torchvision's rule and defaults.
 
@@ -29,8 +25,8 @@ def sample_crop(
 
     Args:
       key: Random key.
-      height: Height of the image.
-      width: Width of the image.
+      height: Height of the image in pixels.
+      width: Width of the image in pixels.
       aspect: Width over height of one pixel. An image squeezed into a square from
         ``w0`` x ``h0`` has pixels of aspect ``w0 / h0``, and area and ratio are then
         those of the original image.
@@ -46,9 +42,12 @@ def sample_crop(
     crop_width, crop_height, found = _first_fit(
         unit[:TRIES], unit[TRIES:-2], height, width, aspect
     )
-    full_width, full_height = _largest(height, width, aspect)
-    crop_width = jnp.where(found, crop_width, full_width)
-    crop_height = jnp.where(found, crop_height, full_height)
+    # Otherwise the largest crop whose ratio is allowed.
+    ratio = jnp.asarray(width / height * aspect, jnp.float32)
+    full_width = jnp.round(width * jnp.minimum(1.0, RATIO[1] / ratio))
+    full_height = jnp.round(height * jnp.minimum(1.0, ratio / RATIO[0]))
+    crop_width = jnp.where(found, crop_width, full_width.astype(jnp.int32))
+    crop_height = jnp.where(found, crop_height, full_height.astype(jnp.int32))
     room = jnp.stack([width - crop_width, height - crop_height])
     corner = jnp.floor(unit[-2:] * (room + 1)).astype(jnp.int32)
     left, top = jnp.where(found, corner, room // 2)
@@ -71,13 +70,3 @@ def _first_fit(
     fits_t = (width_t > 0) & (width_t <= width) & (height_t > 0) & (height_t <= height)
     first = jnp.argmax(fits_t)
     return width_t[first], height_t[first], fits_t[first]
-
-
-def _largest(
-    height: int, width: int, aspect: Aspect
-) -> tuple[Int[Array, ""], Int[Array, ""]]:
-    """The largest crop whose ratio is allowed."""
-    ratio = jnp.asarray(width / height * aspect, jnp.float32)
-    crop_width = jnp.round(width * jnp.minimum(1.0, RATIO[1] / ratio))
-    crop_height = jnp.round(height * jnp.minimum(1.0, ratio / RATIO[0]))
-    return crop_width.astype(jnp.int32), crop_height.astype(jnp.int32)

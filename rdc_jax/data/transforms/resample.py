@@ -46,7 +46,10 @@ def filter_strips(
     """
     count = -(-out_size // _STRIP)
     strip = -(-out_size // count)
-    window = _window(strip, in_size / out_size, in_size)
+    # What a strip can depend on; one for the floor below, one for float32.
+    shrink = in_size / out_size
+    reach = (strip - 1) * shrink + 2 * max(shrink, 1.0)
+    window = min(math.ceil(reach) + 2, in_size)
     scale = jnp.asarray(length, jnp.float32) / out_size
     radius = jnp.maximum(scale, 1.0)
     # Relative to the crop, which keeps float32 exact where it matters.
@@ -61,12 +64,6 @@ def filter_strips(
     weight_toi = jnp.where(inside_ti[:, None, :], weight_toi, 0.0)
     sum_to1 = weight_toi.sum(axis=2, keepdims=True)
     return Strips(first_t, weight_toi / jnp.where(sum_to1 > 0, sum_to1, 1.0))
-
-
-def _window(strip: int, scale: float, in_size: int) -> int:
-    """Input pixels that a strip can depend on where a crop shrinks by ``scale``."""
-    reach = (strip - 1) * scale + 2 * max(scale, 1.0)
-    return min(math.ceil(reach) + 2, in_size)  # one for the floor, one for float32
 
 
 def resample(image: Pixels, box: Box, size: int) -> Float[Array, "{size} {size} 3"]:
