@@ -14,7 +14,7 @@ def plot(lines: list[Line], out: str | pathlib.Path) -> None:
     """Draw loss, training accuracy and few-shot accuracy over the epochs.
 
     Args:
-      lines: Of ``metrics.jsonl``.
+      lines: Those of ``metrics.jsonl``.
       out: Image file to write; its suffix gives the format.
 
     Raises:

@@ -22,14 +22,12 @@ class MetricsLog:
     """
 
     def __init__(self, workdir: pathlib.Path, *, step: int):
-        """Open the record of a run that continues after ``step`` steps.
-
-        Args:
-          workdir: Of the run.
-          step: Steps done.
-        """
+        """Open the record of a run that continues after ``step`` steps."""
         path = workdir / METRICS
-        _truncate(path, step)
+        if path.exists():  # A kill leaves the old lines or the new ones.
+            lines = [line for line in read_metrics(workdir) if line["step"] <= step]
+            text = "".join(json.dumps(line) + "\n" for line in lines)
+            write_text(path, text, "make room, then run the same command")
         self._file = path.open("a", encoding="utf-8")
         board = str(workdir / "tensorboard")
         try:
@@ -47,11 +45,7 @@ class MetricsLog:
             self._board.close()
 
     def write(self, step: int, values: dict[str, Any]) -> None:
-        """Append one line.
-
-        Args:
-          step: Steps done.
-          values: Names and numbers.
+        """Append one line of names and numbers.
 
         Raises:
           UserError: The disk is full.
@@ -71,12 +65,6 @@ class MetricsLog:
 def read_metrics(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
     """Read the lines of a run's record; torn and unreadable ones are left out.
 
-    Args:
-      workdir: Of the run.
-
-    Returns:
-      One dict a line.
-
     Raises:
       UserError: The directory has no record.
     """
@@ -88,15 +76,6 @@ def read_metrics(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
             f"cannot read {path} ({error.strerror}): give the work directory of a run"
         ) from error
     return [line for text in lines if (line := _parse(text)) is not None]
-
-
-def _truncate(path: pathlib.Path, step: int) -> None:
-    """Drop lines after a step, by a rename: a kill leaves the old file or the new."""
-    if not path.exists():
-        return
-    lines = [line for line in read_metrics(path.parent) if line["step"] <= step]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    write_text(path, text, "make room, then run the same command")
 
 
 def _parse(text: bytes) -> dict[str, Any] | None:

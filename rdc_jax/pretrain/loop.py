@@ -14,7 +14,7 @@ from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.pretrain.logs import MetricsLog
 from rdc_jax.pretrain.progress import Progress
 from rdc_jax.pretrain.setup import Run
-from rdc_jax.pretrain.signals import Interrupted, Stop
+from rdc_jax.pretrain.signals import Interrupted
 from rdc_jax.pretrain.step import TrainState, mean_metrics, split, zero_sums
 from rdc_jax.runtime import processes
 from rdc_jax.runtime.errors import UserError
@@ -34,13 +34,13 @@ class Trainer:
       run: What to do.
       checkpoints: Where to save.
       log: Where to write numbers; None in all processes but the first.
-      stop: Raised by signals.
+      signals: Those that came; with the first, the run saves and leaves.
     """
 
     run: Run
     checkpoints: Checkpoints
     log: MetricsLog | None
-    stop: Stop
+    signals: list[int]
 
     def train(self, state: TrainState) -> None:
         """Train to the end of the run.
@@ -88,10 +88,8 @@ class Trainer:
         metrics = self._finite_metrics(state, step)
         speed = self._progress.images_per_second()
         self._progress.show_metrics(metrics, speed)
-        rate = self.run.learning_rate(step)
-        self._write(
-            step, {**metrics, "learning_rate": rate, "images_per_second": speed}
-        )
+        metrics["learning_rate"] = self.run.learning_rate(step)
+        self._write(step, {**metrics, "images_per_second": speed})
         return state._replace(sums=self._zero_sums())
 
     def _validate_and_save(self, state: TrainState, step: int) -> None:
@@ -109,20 +107,15 @@ class Trainer:
             score = float(np.mean([*accuracies.values()]))
             self._progress.show_validation(accuracies)
             self._write(step, accuracies)
-        self.checkpoints.save(
-            step,
-            variables=weights,
-            training=rest,
-            metadata=run.metadata,
-            score=score,
-        )
+        trees = {"variables": weights, "training": rest}
+        self.checkpoints.save(step, **trees, metadata=run.metadata, score=score)
         self._progress.resume()
         if leaves:
             _log.info(
                 "stopped by a signal; step %d of %d is saved: the same command goes on",
                 *(step, run.total_steps),
             )
-            raise Interrupted(self.stop.signal or signal.SIGTERM)
+            raise Interrupted((self.signals or [signal.SIGTERM])[-1])
 
     def _write(self, step: int, values: dict[str, float]) -> None:
         if self.log is not None:
@@ -136,17 +129,16 @@ class Trainer:
         logged = self.run.is_due(step, self.run.options.log_every)
         if jax.process_count() > 1 and not logged:
             return False
-        return processes.any_process(self.stop.signal is not None)
+        return processes.any_process(bool(self.signals))
 
     def _finite_metrics(self, state: TrainState, step: int) -> dict[str, float]:
         """Read the metrics, and stop the run before a broken state is saved."""
         values = mean_metrics(state.sums)
         if all(map(math.isfinite, values.values())):
             return values
-        saved = self.checkpoints.steps
-        kept = (
-            f"step {saved[-1]} is the last good checkpoint" if saved else "none saved"
-        )
+        kept = "none saved"
+        if saved := self.checkpoints.steps:
+            kept = f"step {saved[-1]} is the last good checkpoint"
         raise UserError(
             f"the loss or its gradient is not finite at step {step} (learning rate "
             f"{self.run.learning_rate(step):g}; {kept}): lower "

@@ -10,8 +10,52 @@ from typing import Any
 
 from rdc_jax.data.tasks import TaskSpec
 from rdc_jax.methods.optimiser import OptimiserOptions
-from rdc_jax.pretrain.phases import Phase, parse_phases
 from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of, words
+from rdc_jax.runtime.errors import UserError
+
+Phases = tuple[tuple[int, float], ...]
+"""Sizes of crops, and the share of the run's steps at each."""
+
+
+def parse_phases(text: str, image_size: int) -> Phases:
+    """Read phases written as ``size:share,...``; the rest is at the full size.
+
+    Raises:
+      UserError: The text cannot be read, or the shares exceed 1.
+
+    >>> parse_phases("48:0.5,64:0.25", 84)
+    ((48, 0.5), (64, 0.25), (84, 0.25))
+    """
+    phases = []
+    for part in filter(None, text.split(",")):
+        try:
+            size, share = part.split(":")
+            phases.append((int(size), float(share)))
+        except ValueError:
+            raise UserError(
+                f"config.phases has {part!r}: write size:share,..., as in 48:0.5,64:0.3"
+            ) from None
+    rest = 1.0 - sum(share for _, share in phases)
+    if any(size < 1 or not share > 0 for size, share in phases) or rest < -1e-9:
+        raise UserError(
+            f"config.phases is {text!r}: sizes and shares must be positive, and the "
+            "shares may not add to more than 1"
+        )
+    return (*phases, (image_size, rest)) if rest > 1e-9 else tuple(phases)
+
+
+def crop_sizes(phases: Phases, total_steps: int) -> list[int]:
+    """List the size of the crops at each step of a run.
+
+    >>> crop_sizes(parse_phases("8:0.5", 16), 4)
+    [8, 8, 16, 16]
+    """
+    sizes: list[int] = []
+    end = 0.0
+    for size, share in phases:
+        end += share
+        sizes += [size] * (round(end * total_steps) - len(sizes))
+    return sizes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,7 +134,7 @@ class Options:
     plugins: tuple[str, ...]
     image_size: int
     stored_size: int
-    phases: tuple[Phase, ...]
+    phases: Phases
     epochs: int
     steps_per_epoch: int
     batch_size: int

@@ -36,22 +36,13 @@ class Progress(progress.Progress):
         """Begin to measure the rate anew, after something else than training."""
         self._marked, self._mark_step = time.monotonic(), self.done
 
-    def seconds_left(self) -> float:
-        """Estimate the time to the end of the run."""
+    def show_metrics(self, values: dict[str, float], rate: float) -> None:
+        """Show the means of the last steps, images a second, and the time left."""
+        means = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
         done = sum(self._pixels[self._start : self.done])
         left = sum(self._pixels[self.done :])
-        return (time.monotonic() - self._began) * left / max(done, 1)
-
-    def show_metrics(self, values: dict[str, float], rate: float) -> None:
-        """Show the means of the last steps.
-
-        Args:
-          values: The loss, and what else the objective measures, by name.
-          rate: Images a second.
-        """
-        means = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
-        left = progress.duration(self.seconds_left())
-        self.show(f"{means}, {rate:.0f} images/s, {left} left")
+        seconds = (time.monotonic() - self._began) * left / max(done, 1)
+        self.show(f"{means}, {rate:.0f} images/s, {progress.duration(seconds)} left")
 
     def show_validation(self, accuracies: dict[str, float]) -> None:
         """Show the accuracies on held-out classes."""

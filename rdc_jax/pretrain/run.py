@@ -16,7 +16,7 @@ from rdc_jax.pretrain.objectives import get_objective
 from rdc_jax.pretrain.options import Options
 from rdc_jax.pretrain.setup import Run
 from rdc_jax.pretrain.signals import stop_on_signals
-from rdc_jax.pretrain.step import TrainState, join, split
+from rdc_jax.pretrain.step import join, split
 from rdc_jax.runtime import checksums, processes
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.plugins import load_plugin
@@ -67,9 +67,10 @@ def _pretrain(
         record_run(workdir, {**record, "data": images.fingerprints})
     run = Run(options, images, record["config"])
     checkpoints = stack.enter_context(Checkpoints(workdir / "checkpoints"))
-    state = _restore(run, checkpoints)
-    if state is None:
-        state = jax.jit(run.initial_state, out_shardings=run.layout.replicated)()
+    # The newest checkpoint is read onto the devices of this run.
+    start = jax.jit(run.initial_state, out_shardings=run.layout.replicated)
+    restored = checkpoints.restore_latest(*split(jax.eval_shape(start)))
+    state = join(restored.variables, restored.training) if restored else start()
     step, total = int(state.step), run.total_steps
     if step == total:
         _log.info("%s is finished: %s", workdir, _summary(checkpoints))
@@ -77,26 +78,12 @@ def _pretrain(
     if step:
         _log.info("going on from step %d of %d", step, total)
     checkpoints.check_room(*split(state))
-    stop = stack.enter_context(stop_on_signals())
+    signals = stack.enter_context(stop_on_signals())
     log = None
     if processes.is_first():
         log = stack.enter_context(MetricsLog(workdir, step=step))
-    Trainer(run, checkpoints, log, stop).train(state)
+    Trainer(run, checkpoints, log, signals).train(state)
     _log.info("finished: %s", _summary(checkpoints))
-
-
-def _restore(run: Run, checkpoints: Checkpoints) -> TrainState | None:
-    """Read the newest checkpoint onto the devices of this run."""
-    abstract = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(
-            x.shape, x.dtype, sharding=run.layout.replicated
-        ),
-        jax.eval_shape(run.initial_state),
-    )
-    restored = checkpoints.restore_latest(*split(abstract))
-    if restored is None:
-        return None
-    return join(restored.variables, restored.training)
 
 
 def _summary(checkpoints: Checkpoints) -> str:

@@ -8,13 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rdc_jax.data.pixels import PixelCache
 from rdc_jax.methods.optimiser import make_optimiser, make_schedule
 from rdc_jax.models.model import Model, Variables, load_backbone
 from rdc_jax.pretrain.input_pipeline import RunImages, images_a_step, make_batches
-from rdc_jax.pretrain.objectives import Objective, get_objective
-from rdc_jax.pretrain.options import Options
-from rdc_jax.pretrain.phases import crop_sizes
+from rdc_jax.pretrain.objectives import get_objective
+from rdc_jax.pretrain.options import Options, crop_sizes
 from rdc_jax.pretrain.step import TrainState, TrainStep, create_state, make_train_step
 from rdc_jax.pretrain.validation import make_validate
 from rdc_jax.runtime import processes
@@ -37,8 +35,8 @@ class Run:
       crop_sizes: Edge of the crops at each step.
       schedule: The learning rate by step.
       validate: From variables to named accuracies; None without validation.
-      metadata: Of its checkpoints: how the model was trained, and how to load it.
       train_step: Gives the step for a size of crop, compiled at its first use.
+      metadata: What checkpoints say: how the model was trained, and how to load it.
     """
 
     def __init__(self, options: Options, images: RunImages, config: dict[str, Any]):
@@ -54,9 +52,10 @@ class Run:
         """
         self.options, self._base = options, images.base
         self.layout = processes.make_layout()
-        classes = len(images.base.class_names)
-        self.objective = get_objective(options.method)(options, classes)
-        _ = Model(self.objective.spec, {}).backbone  # Fails on a wrong name.
+        class_names = images.base.class_names
+        self.objective = get_objective(options.method)(options, len(class_names))
+        spec = self.objective.spec
+        _ = Model(spec, {}).backbone  # Fails on a wrong name.
         self.batch_size = images_a_step(
             options, self.objective.batches, len(images.base)
         )
@@ -71,18 +70,34 @@ class Run:
                 self.objective, images.held_out, options, self.layout
             )
         self._optimiser = make_optimiser(options.optimiser, self.schedule)
-        self._given = _read_backbone(options.init_from, options.arch)
-        self.train_step: Callable[[int], TrainStep] = functools.cache(
-            functools.partial(
-                make_train_step,
-                self.objective,
-                self._optimiser,
-                layout=self.layout,
-                ema=options.ema,
-            )
-        )
-        noted = _metadata(options, self.objective, images.base)
-        self.metadata = {"config": config, **noted}
+        self._given: Variables = {}
+        if path := options.init_from:
+            model = load_backbone(path)
+            if model.arch != options.arch:
+                raise UserError(
+                    f"{path} is a {model.arch}, the run's backbone is a "
+                    f"{options.arch}: set --config.arch={model.arch}, or another "
+                    "--config.init_from"
+                )
+            self._given = model.variables
+        self.metadata = {
+            "config": config,
+            "arch": spec.arch,
+            "source": images.base.name,
+            "method": options.method,
+            "validated_by": self.objective.method,
+            "num_classes": len(class_names),
+            "class_names": list(class_names),
+            "image_size": options.image_size,
+        }
+        if spec.head:
+            head = {"head": spec.head, "head_options": dict(spec.head_options)}
+            self.metadata.update(head)
+        if spec.decoder:
+            self.metadata["decoder"] = spec.decoder
+        step = functools.partial(make_train_step, self.objective, self._optimiser)
+        step = functools.partial(step, layout=self.layout, ema=options.ema)
+        self.train_step: Callable[[int], TrainStep] = functools.cache(step)
         key = jax.random.key(options.seed)
         self._weights_key = jax.random.fold_in(key, _WEIGHTS)
         self.key = jax.random.fold_in(key, _STEPS)
@@ -110,38 +125,3 @@ class Run:
     def is_due(self, step: int, every: int) -> bool:
         """Tell whether something that happens every few steps is due at this one."""
         return step == self.total_steps or (every > 0 and step % every == 0)
-
-
-def _metadata(
-    options: Options, objective: Objective, base: PixelCache
-) -> dict[str, Any]:
-    """What readers of a checkpoint need."""
-    spec = objective.spec
-    parts: dict[str, Any] = {}
-    if spec.head:
-        parts |= {"head": spec.head, "head_options": dict(spec.head_options)}
-    if spec.decoder:
-        parts |= {"decoder": spec.decoder}
-    return {
-        **parts,
-        "arch": spec.arch,
-        "source": base.name,
-        "method": options.method,
-        "validated_by": objective.method,
-        "num_classes": len(base.class_names),
-        "class_names": list(base.class_names),
-        "image_size": options.image_size,
-    }
-
-
-def _read_backbone(path: str, arch: str) -> Variables:
-    """Weights that a run starts from: a backbone, or nothing without a path."""
-    if not path:
-        return {}
-    model = load_backbone(path)
-    if model.arch != arch:
-        raise UserError(
-            f"{path} is a {model.arch}, the run's backbone is a {arch}: "
-            f"set --config.arch={model.arch}, or another --config.init_from"
-        )
-    return model.variables

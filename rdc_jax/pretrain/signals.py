@@ -6,23 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Stop:
-    """Whether, and by which signal, the run was asked to stop.
-
-    Attributes:
-      signal: Number of the signal, or None.
-    """
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-
-    def __call__(self, number: int, frame: types.FrameType | None) -> None:
-        """Note the signal; a second Ctrl-C stops at once."""
-        if number == signal.SIGINT and self.signal is not None:
-            raise KeyboardInterrupt
-        self.signal = number
-
-
 class Interrupted(SystemExit):
     """The run was stopped by a signal and has been saved.
 
@@ -35,13 +18,23 @@ class Interrupted(SystemExit):
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[Stop]:
-    """Catch SIGTERM and SIGINT in the block; the handlers before it come back."""
-    stop = Stop()
+def stop_on_signals() -> Iterator[list[int]]:
+    """Catch SIGTERM and SIGINT in the block; the handlers before it come back.
+
+    Yields:
+      The signals that came. A second Ctrl-C is not caught: it stops at once.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: types.FrameType | None) -> None:
+        if number == signal.SIGINT and came:
+            raise KeyboardInterrupt
+        came.append(number)
+
     numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, stop) for number in numbers}
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
-        yield stop
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -4,7 +4,7 @@ import pytest
 
 from rdc_jax.pretrain.curves import plot
 from rdc_jax.pretrain.logs import MetricsLog, read_metrics
-from rdc_jax.pretrain.phases import crop_sizes, parse_phases
+from rdc_jax.pretrain.options import crop_sizes, parse_phases
 from rdc_jax.runtime.errors import UserError
 
 
