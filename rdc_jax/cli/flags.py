@@ -3,17 +3,18 @@
 import logging
 import pathlib
 import re
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from absl import app, flags
 from absl import logging as absl_logging
 from ml_collections import config_flags
 
-from rdc_jax.cli import usage
+from rdc_jax.runtime.config_values import flat
 from rdc_jax.runtime.errors import UserError, guard
-from rdc_jax.runtime.text import ready_stdout
+from rdc_jax.runtime.text import ready_stdout, two_columns
 
 _log = logging.getLogger(__name__)
 _HELP = {"--help", "-help", "-h"}
@@ -21,6 +22,19 @@ _HELP = {"--help", "-help", "-h"}
 _PLAINLY = {
     r"invalid literal for int\(\) with base 10: (.*)": r"give a whole number, not \1",
     r"could not convert string to float: (.*)": r"give a number, not \1",
+}
+
+# The flags of such a program in the order of the help, and what they take.
+_SHOWN = {
+    "config": "FILE[:VARIANT]",
+    "workdir": "DIR",
+    "list": "",
+    "quiet": "",
+    "verbose": "",
+    "debug": "",
+    "coordinator": "HOST:PORT",
+    "num_processes": "N",
+    "process_id": "I",
 }
 
 
@@ -127,7 +141,7 @@ def config_values(config: Any) -> dict[str, Any]:
                 f"--config: there is no file {path!r}: --list shows those that are here"
             ) from None
         raise UserError(f"--config: {_explain(error)}") from error
-    for word in usage.words(fields):
+    for word in _words(fields):
         _log.debug("config.%s", word)
     return fields
 
@@ -137,7 +151,7 @@ def _parse(argv: list[str]) -> list[str]:
     try:
         rest = flags.FLAGS(wanted)
         if len(wanted) < len(argv):
-            _show(usage.help_text(sys.modules["__main__"].__doc__ or ""))
+            _show(_help_text(sys.modules["__main__"].__doc__ or ""))
             sys.exit(0)
     except Exception as error:  # A config file may raise anything.
         if "--debug" in argv:
@@ -147,6 +161,33 @@ def _parse(argv: list[str]) -> list[str]:
         _fail(f"unexpected argument {rest[1]!r}: write flags as --name=value")
     _log_to_stderr()
     return rest
+
+
+def _help_text(about: str) -> str:
+    """Describe a program by its docstring, its flags and the fields of its config."""
+    known: Any = flags.FLAGS
+    pairs = [
+        (f"--{name}={takes}" if takes else f"--{name}", known[name].help)
+        for name, takes in _SHOWN.items()
+    ]
+    path = pathlib.Path(config_flags.get_config_filename(known["config"]))
+    title = f"fields of {path.parent.name}/{path.name}, set by --config.FIELD=VALUE\n"
+    title += "(the page above says what each of them does):"
+    fields = known["config"].value.to_dict()
+    groups = {f"{k}.": group for k, group in fields.items() if isinstance(group, dict)}
+    plain = {k: value for k, value in fields.items() if not isinstance(value, dict)}
+    shown = [(k, " ".join(_words(v))) for k, v in {"": plain, **groups}.items() if v]
+    lines = [about.strip(), "", "flags:", two_columns(pairs), "", title]
+    return "\n".join([*lines, two_columns(shown)])
+
+
+def _words(fields: Mapping[str, Any]) -> list[str]:
+    """Give fields and values as one would type them.
+
+    >>> _words({"seed": 0, "rdc": {"k": 10}, "title": "Two words", "dir": ""})
+    ['seed=0', 'rdc.k=10', "title='Two words'", "dir=''"]
+    """
+    return [f"{name}={shlex.quote(str(x))}" for name, x in flat(fields).items()]
 
 
 def _explain(error: Exception) -> str:
