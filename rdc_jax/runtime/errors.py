@@ -26,10 +26,6 @@ def guard(main: Callable[[], None], *, debug: bool = False) -> None:
 
     A ``UserError`` prints one line to stderr and exits with 2; Ctrl-C exits with
     130. With ``debug`` the exception passes through, traceback and all.
-
-    Args:
-      main: The program, without arguments.
-      debug: Let exceptions through instead of printing one line.
     """
     if debug:
         return main()

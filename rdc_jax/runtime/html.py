@@ -9,13 +9,9 @@ if TYPE_CHECKING:
 
 
 def template(package: str, name: str) -> jinja2.Template:
-    """Load a template from a package's folder ``templates``.
+    """Load a template from the folder ``templates`` of a package.
 
     What is put into it is escaped, and a name that it is not given is an error.
-
-    Args:
-      package: As it is imported, ``rdc_jax.reporting``.
-      name: Of the file.
     """
     import jinja2  # Only here: most starts need no page.
 

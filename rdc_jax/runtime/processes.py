@@ -75,14 +75,11 @@ def make_layout(devices: Sequence[jax.Device] | None = None) -> Layout:
 
 
 def check_batch_size(batch_size: int, source: str) -> None:
-    """Refuse a batch that cannot be split evenly.
+    """Refuse a batch that does not divide among the devices.
 
     Args:
       batch_size: Images a step.
-      source: Where that number comes from, for the message.
-
-    Raises:
-      UserError: It is no multiple of the number of devices.
+      source: The setting that this number comes from, for the message.
     """
     devices = jax.device_count()
     if batch_size % devices:
@@ -93,12 +90,7 @@ def check_batch_size(batch_size: int, source: str) -> None:
 
 
 def put_batch(layout: Layout, local: PyTree) -> PyTree:
-    """Make global arrays from each process's part of a batch.
-
-    Args:
-      layout: Where arrays live.
-      local: NumPy arrays: this process's rows, in the order of processes.
-    """
+    """Make global arrays; ``local`` has this process's rows, in NumPy arrays."""
     return jax.tree.map(
         lambda x: jax.make_array_from_process_local_data(layout.sharded, x), local
     )
@@ -117,11 +109,7 @@ def is_first() -> bool:
 
 
 def broadcast_from_first(value: Any) -> Any:
-    """Give the first process's value to all of them; they must call this together.
-
-    Args:
-      value: JSON-able; what other processes give is not looked at.
-    """
+    """Give the first process's JSON-able value to all; they must call this together."""
     if jax.process_count() == 1:
         return value
     text = json.dumps(value).encode() if is_first() else b""

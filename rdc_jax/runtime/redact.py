@@ -18,7 +18,12 @@ def publishable(config: Mapping[str, Any]) -> dict[str, Any]:
     >>> publishable({"way": 5, "pretrain": {"data_dir": "/home/ann/data"}})
     {'way': 5, 'pretrain': {'data_dir': '…/data'}}
     """
-    return {name: _publishable(name, value) for name, value in config.items()}
+    shown = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            value = publishable(value)
+        shown[name] = hide_places(name, value) if isinstance(value, str) else value
+    return shown
 
 
 def hide_places(field: str, value: str) -> str:
@@ -30,18 +35,9 @@ def hide_places(field: str, value: str) -> str:
     'cub,…/birds,tfds:eurosat/rgb'
     """
     parts = value.split(",")
-    if not any(_ABSOLUTE.match(part.strip()) for part in parts):
-        if field not in _PLACES or not re.search(r"[\\/]", value):
-            return value
-        return ",".join(_last(part) for part in parts)
-    return ",".join(_last(p) if _ABSOLUTE.match(p.strip()) else p for p in parts)
-
-
-def _publishable(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return publishable(value)
-    return hide_places(name, value) if isinstance(value, str) else value
-
-
-def _last(path: str) -> str:
-    return "…/" + re.split(r"[\\/]", path.strip().rstrip("\\/"))[-1]
+    private = [_ABSOLUTE.match(part.strip()) is not None for part in parts]
+    if field in _PLACES and not any(private) and re.search(r"[\\/]", value):
+        private = [True for _ in parts]
+    names = [re.split(r"[\\/]", part.strip().rstrip("\\/"))[-1] for part in parts]
+    shown = zip(private, names, parts, strict=True)
+    return ",".join(f"…/{name}" if hide else part for hide, name, part in shown)

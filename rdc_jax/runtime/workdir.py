@@ -24,9 +24,6 @@ _PATHS = frozenset(
 def claim(workdir: pathlib.Path) -> Iterator[None]:
     """Hold a work directory, made if it is missing, for the block.
 
-    Args:
-      workdir: The directory.
-
     Raises:
       UserError: It cannot be written, or another run holds it.
     """
@@ -59,7 +56,7 @@ def check_same_run(
     """Refuse to go on with a run under other settings.
 
     Args:
-      workdir: Of the run.
+      workdir: The work directory, for the message.
       before: What the run was a function of when it began, JSON-able.
       now: What it would be a function of now.
       free: Fields that may differ, their groups' names before a dot.
