@@ -44,7 +44,7 @@ def training_batches(
     Args:
       pixels: The images.
       batch_size: Images a step, over all processes.
-      seed: Of the shuffles.
+      seed: Another seed is another order of the images.
       start: The first step to make, counted from 0.
       shard_index: Which share of each batch to make, such as ``jax.process_index()``.
       shard_count: Number of shares, such as ``jax.process_count()``.
@@ -98,7 +98,7 @@ def task_batches(
     Args:
       pixels: The images.
       spec: The shape of a task.
-      seed: Of the tasks.
+      seed: Another seed is other tasks.
       start: The first step to make, counted from 0.
     """
     sampler = TaskSampler(

@@ -65,7 +65,11 @@ def decode_picture(data: bytes, *, where: str) -> Image.Image:
         raise UnreadableImage(where, "empty file")
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
-            _refuse_bomb(image.size)
+            if min(image.size) < 1:
+                raise ValueError(f"no pixels ({image.width}x{image.height})")
+            limit = Image.MAX_IMAGE_PIXELS  # PIL only warns up to twice its value.
+            if limit is not None and image.width * image.height > limit:
+                raise Image.DecompressionBombError
             image.load()
             return _to_rgb(_upright(image), image.format)
     except Exception as error:  # PIL's readers raise nearly anything on bad bytes
@@ -80,15 +84,6 @@ def read_picture(path: pathlib.Path) -> Image.Image:
     except OSError as error:
         raise UnreadableImage(where, error.strerror or str(error)) from error
     return decode_picture(data, where=where)
-
-
-def _refuse_bomb(size: tuple[int, int]) -> None:
-    """Hold PIL's own limit, which only warns up to twice its value."""
-    limit = Image.MAX_IMAGE_PIXELS
-    if min(size) < 1:
-        raise ValueError(f"no pixels ({size[0]}x{size[1]})")
-    if limit is not None and size[0] * size[1] > limit:
-        raise Image.DecompressionBombError
 
 
 def _upright(image: Image.Image) -> Image.Image:

@@ -99,7 +99,11 @@ def find_source(
     if kind == "synthetic" and rest:
         return _whole(rest, functools.partial(open_synthetic, rest))
     if kind == "tfds" and rest:
-        return _find_in_tfds(rest, data_dir)
+        name, _, part = rest.partition(":")
+        if dataset := DATASETS.get(name.lower()):
+            return find_known_in_tfds(dataset, data_dir, tfds_split=part)
+        opened = functools.partial(open_tfds, name, data_dir=data_dir)
+        return _whole(name, functools.partial(opened, tfds_split=part))
     base = _existing(data_dir)
     if spec.endswith(".json"):
         path = pathlib.Path(spec).expanduser()
@@ -125,20 +129,6 @@ def find_source(
 def _whole(name: str, opened: Callable[..., ImageSet]) -> DatasetHandle:
     """A data set in one part, whose ``opened`` knows its splits."""
     return DatasetHandle(name, ("all",), lambda split: opened(split=split))
-
-
-def _find_in_tfds(rest: str, data_dir: str | os.PathLike[str] | None) -> DatasetHandle:
-    name, _, tfds_split = rest.partition(":")
-    dataset = DATASETS.get(name.lower())
-    if dataset is None:
-        opened = functools.partial(open_tfds, name, data_dir=data_dir)
-        return _whole(name, functools.partial(opened, tfds_split=tfds_split))
-    if tfds_split and dataset.tfds:
-        raise UserError(
-            f"tfds:{name} has its splits by the paper's protocol; for TFDS's own, use "
-            f"tfds:{dataset.tfds}:{tfds_split}"
-        )
-    return find_known_in_tfds(dataset, data_dir)
 
 
 def names_under(data_dir: str | os.PathLike[str] | None = None) -> list[str]:

@@ -48,12 +48,17 @@ def find_known(dataset: Dataset, root: pathlib.Path) -> DatasetHandle:
 
 
 def find_known_in_tfds(
-    dataset: Dataset, data_dir: str | os.PathLike[str] | None
+    dataset: Dataset, data_dir: str | os.PathLike[str] | None, *, tfds_split: str
 ) -> DatasetHandle:
     """One of the paper's data sets out of TFDS, which has all its classes."""
     name = dataset.tfds
     if name is None:
         raise UserError(f"TFDS has no {dataset.name}; use its files: {dataset.layout}")
+    if tfds_split:
+        raise UserError(
+            f"tfds:{dataset.name} has its splits by the paper's protocol; for TFDS's "
+            f"own, use tfds:{name}:{tfds_split}"
+        )
 
     def open_split(split: str) -> ImageSet:
         everything = open_tfds(

@@ -122,7 +122,17 @@ def _open_records(
 
     builder = tfds.builder_from_directory(folder)
     info = builder.info
-    asked = tfds_split or _choose_split(list(info.splits), split, dataset)
+    asked, known = tfds_split, list(info.splits)
+    if not asked and (split == "all" or len(known) == 1):
+        asked = "+".join(known)
+    elif not asked:
+        aliases = [alias for alias in split_names(split) if alias in known]
+        if not aliases:
+            raise MissingSplit(
+                f"tfds:{dataset} has no {split} split; it has {', '.join(known)}: "
+                f"choose one, as in tfds:{dataset}:{known[0]}"
+            )
+        asked = aliases[0]
     images = _keys(info.features, tfds.features.Image)
     decoders = dict.fromkeys(images, tfds.decode.SkipDecoding())
     try:
@@ -134,22 +144,8 @@ def _open_records(
         ) from error
     except (ValueError, KeyError) as error:
         raise UserError(
-            f"tfds:{dataset} has no split {asked!r}; it has {', '.join(info.splits)}"
+            f"tfds:{dataset} has no split {asked!r}; it has {', '.join(known)}"
         ) from error
-
-
-def _choose_split(existing: list[str], split: str, dataset: str) -> str:
-    if len(existing) == 1:
-        return existing[0]
-    if split == "all":
-        return "+".join(existing)
-    for alias in split_names(split):
-        if alias in existing:
-            return alias
-    raise MissingSplit(
-        f"tfds:{dataset} has no {split} split; it has {', '.join(existing)}: choose "
-        f"one, as in tfds:{dataset}:{existing[0]}"
-    )
 
 
 def _listed(
@@ -171,7 +167,9 @@ def _listed(
         example = records[row]
         if keep and example[keep[0]] != wanted:
             return None
-        return int(example[label_key]), _id(example, id_key, row), row
+        name = example[id_key] if id_key else f"{row:08}"
+        name = name.decode("utf-8", "replace") if isinstance(name, bytes) else f"{name}"
+        return int(example[label_key]), name, row
 
     kept = [e for e in threaded_map(look, range(len(records))) if e]
     labelled = [example for example in kept if example[0] >= 0]
@@ -220,10 +218,3 @@ def _pick(info: Any, kind: type, usual: str, what: str) -> str:
 
 def _keys(features: Any, kind: type) -> list[str]:
     return [key for key, feature in features.items() if isinstance(feature, kind)]
-
-
-def _id(example: dict[str, Any], key: str | None, row: int) -> str:
-    if key is None:
-        return f"{row:08}"
-    value = example[key]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else f"{value}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from flax import traverse_util
 
 from rdc_jax.models.backbones import create
 from rdc_jax.models.torch_pickle import read_tensors
@@ -54,8 +55,12 @@ def read(path: str | os.PathLike[str]) -> tuple[Variables, dict[str, Any]]:
     """
     saved = read_tensors(path)
     state = _state(saved, path)
-    arch = _architecture(state, path)
-    variables: Variables = {"params": {}, "batch_stats": {}}
+    blocks = {key.split(".")[1] for key in state if key.endswith(".C1.weight")}
+    if len(blocks) not in _ARCHITECTURES:
+        known = ", ".join(f"{n} ({arch})" for n, arch in _ARCHITECTURES.items())
+        raise UserError(f"{path} has {len(blocks)} blocks; known are {known}")
+    arch = _ARCHITECTURES[len(blocks)]
+    leaves: dict[tuple[str, ...], np.ndarray] = {}
     for (collection, *place), want in _leaves(arch):
         key = f"trunk.{_torch_key(collection, place)}"
         if key not in state:
@@ -66,16 +71,16 @@ def read(path: str | os.PathLike[str]) -> tuple[Variables, dict[str, Any]]:
                 f"{path}: {key} is {state[key].shape}, not that of a {arch}: it is "
                 "another network"
             )
-        _put(variables, (collection, "backbone", *place), value)
+        leaves[(collection, "backbone", *place)] = value
     metadata: dict[str, Any] = {"arch": arch}
     if isinstance(saved.get("epoch"), int):
         metadata["epoch"] = saved["epoch"]
     weight, bias = state.get("classifier.weight"), state.get("classifier.bias")
     if weight is not None and bias is not None:
-        head = {"kernel": _from_torch(weight), "bias": _from_torch(bias)}
-        variables["params"]["head"] = head
+        leaves["params", "head", "kernel"] = _from_torch(weight)
+        leaves["params", "head", "bias"] = _from_torch(bias)
         metadata["num_classes"] = len(bias)
-    return variables, metadata
+    return traverse_util.unflatten_dict(leaves), metadata
 
 
 def write(
@@ -105,11 +110,10 @@ def write(
             "writing torch files needs torch: pip install 'rdc-jax[torch]'"
         ) from None
     state: dict[str, Any] = {}
+    flat = traverse_util.flatten_dict(variables)
     for (collection, *place), _ in _leaves(arch):
         key = f"feature.trunk.{_torch_key(collection, place)}"
-        leaf = variables[collection]["backbone"]
-        for name in place:
-            leaf = leaf[name]
+        leaf = flat[(collection, "backbone", *place)]
         state[key] = torch.from_numpy(_to_torch(leaf))
         if key.endswith("running_var"):
             counter = key.replace("running_var", "num_batches_tracked")
@@ -142,14 +146,6 @@ def _state(saved: Any, path: Any) -> dict[str, np.ndarray]:
     return state
 
 
-def _architecture(state: dict[str, np.ndarray], path: Any) -> str:
-    blocks = {key.split(".")[1] for key in state if key.endswith(".C1.weight")}
-    if len(blocks) not in _ARCHITECTURES:
-        known = ", ".join(f"{n} ({arch})" for n, arch in _ARCHITECTURES.items())
-        raise UserError(f"{path} has {len(blocks)} blocks; known are {known}")
-    return _ARCHITECTURES[len(blocks)]
-
-
 def _leaves(arch: str) -> Iterator[tuple[tuple[str, ...], jax.ShapeDtypeStruct]]:
     """Paths of a backbone's variables, ``(collection, module, …, name)``."""
     image = jax.ShapeDtypeStruct((1, 32, 32, 3), np.float32)
@@ -178,9 +174,3 @@ def _to_torch(value: Any) -> np.ndarray:
     value = np.asarray(value, np.float32)
     axes = {4: (3, 2, 0, 1), 2: (1, 0)}.get(value.ndim, range(value.ndim))
     return np.array(value.transpose(*axes), order="C")
-
-
-def _put(tree: dict[str, Any], path: tuple[str, ...], value: np.ndarray) -> None:
-    for name in path[:-1]:
-        tree = tree.setdefault(name, {})
-    tree[path[-1]] = value

@@ -152,7 +152,7 @@ class _Unpickler(pickle.Unpickler):
             return _DTYPES[name]
         allowed = {
             ("collections", "OrderedDict"): collections.OrderedDict,
-            ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+            ("torch._utils", "_rebuild_tensor_v2"): lambda *parts: _Tensor(*parts[:4]),
             ("torch._utils", "_rebuild_parameter"): lambda data, *_: data,
         }
         if (module, name) not in allowed:
@@ -163,27 +163,19 @@ class _Unpickler(pickle.Unpickler):
         return allowed[module, name]
 
 
-def _rebuild_tensor(
-    storage: Storage, offset: int, size: Any, stride: Any, *_: Any
-) -> _Tensor:
-    return _Tensor(storage, offset, size, stride)
-
-
 def _materialise(value: Any, made: dict[int, Any]) -> Any:
     """Turn tensors into arrays; what is shared is made once, however often it is there.
 
     A list of ten times a list of ten times a list … would fill the memory otherwise.
     """
-    if id(value) not in made:
-        made[id(value)] = _convert(value, made)
-    return made[id(value)]
-
-
-def _convert(value: Any, made: dict[int, Any]) -> Any:
+    if id(value) in made:
+        return made[id(value)]
+    result = value
     if isinstance(value, _Tensor):
-        return value.array()
-    if isinstance(value, dict):
-        return {key: _materialise(item, made) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_materialise(item, made) for item in value]
-    return value
+        result = value.array()
+    elif isinstance(value, dict):
+        result = {key: _materialise(item, made) for key, item in value.items()}
+    elif isinstance(value, (list, tuple)):
+        result = [_materialise(item, made) for item in value]
+    made[id(value)] = result
+    return result
