@@ -19,7 +19,7 @@ from rdc_jax.data.datasets import DATASETS
 from rdc_jax.evaluation import progress as evaluation_progress
 from rdc_jax.models import weights
 from rdc_jax.predict.__main__ import main as predict_main
-from rdc_jax.pretrain import progress as training_progress
+from rdc_jax.pretrain.loop import TrainingProgress
 from rdc_jax.pretrain.objectives import OBJECTIVES
 from rdc_jax.runtime.errors import UserError, guard
 
@@ -197,7 +197,7 @@ class Terminal(io.StringIO):
 def test_bars_are_drawn_on_a_terminal_unless_quiet(level, monkeypatch):
     monkeypatch.setattr(sys, "stderr", screen := Terminal())
     monkeypatch.setattr(logging.getLogger("rdc_jax"), "level", level)
-    with training_progress.Progress([32] * 4, 0, 8) as bar:
+    with TrainingProgress([32] * 4, 0, 8) as bar:
         bar.advance()
     with evaluation_progress.Progress(4, {"features": 4}):
         pass

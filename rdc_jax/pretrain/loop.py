@@ -6,17 +6,17 @@ import functools
 import logging
 import math
 import signal
+import time
 
 import jax
 import numpy as np
 
 from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.pretrain.logs import MetricsLog
-from rdc_jax.pretrain.progress import Progress
 from rdc_jax.pretrain.setup import Run
 from rdc_jax.pretrain.signals import Interrupted
 from rdc_jax.pretrain.step import TrainState, mean_metrics, split, zero_sums
-from rdc_jax.runtime import processes
+from rdc_jax.runtime import processes, progress
 from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
@@ -24,6 +24,50 @@ _log = logging.getLogger(__name__)
 # Steps that may wait for their turn on the device: enough to keep it busy, few enough
 # for a prompt stop and little memory for the batches in flight.
 _IN_FLIGHT = 2
+
+
+class TrainingProgress(progress.Progress):
+    """Loss and other means, rate, and the time that is left.
+
+    Steps at a larger size of crop take longer, so the time left goes by pixels.
+
+    Args:
+      sizes: Of the crops, one entry a step of the run.
+      start: Steps done before.
+      batch_size: Images a step.
+      shown: False in processes that should stay silent.
+    """
+
+    def __init__(
+        self, sizes: list[int], start: int, batch_size: int, *, shown: bool = True
+    ) -> None:
+        super().__init__(len(sizes), done=start, unit="step", shown=shown)
+        self._pixels = [size**2 for size in sizes]
+        self._start, self._batch = start, batch_size
+        self._began = self._marked = time.monotonic()
+        self._mark_step = start
+
+    def images_per_second(self) -> float:
+        """Give the rate since this was last asked."""
+        steps, since = self.done - self._mark_step, self._marked
+        self.resume()
+        return steps * self._batch / max(self._marked - since, 1e-9)
+
+    def resume(self) -> None:
+        """Begin to measure the rate anew, after something else than training."""
+        self._marked, self._mark_step = time.monotonic(), self.done
+
+    def show_metrics(self, values: dict[str, float], rate: float) -> None:
+        """Show the means of the last steps, images a second, and the time left."""
+        means = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
+        done = sum(self._pixels[self._start : self.done])
+        left = sum(self._pixels[self.done :])
+        seconds = (time.monotonic() - self._began) * left / max(done, 1)
+        self.show(f"{means}, {rate:.0f} images/s, {progress.duration(seconds)} left")
+
+    def show_validation(self, accuracies: dict[str, float]) -> None:
+        """Show the accuracies on held-out classes."""
+        self.line(", ".join(f"{name} {x:.2f}%" for name, x in accuracies.items()))
 
 
 @dataclasses.dataclass
@@ -54,7 +98,7 @@ class Trainer:
         """
         run, start = self.run, int(state.step)
         self._in_flight: collections.deque[jax.Array] = collections.deque()
-        self._progress = Progress(
+        self._progress = TrainingProgress(
             run.crop_sizes, start, run.batch_size, shown=self.log is not None
         )
         # Replicated like the rest of the state, so that no step is compiled again.

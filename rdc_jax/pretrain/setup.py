@@ -26,10 +26,10 @@ class Run:
     """A run that is ready to begin.
 
     Attributes:
-      options: Of the run.
+      options: The config, typed and checked.
       layout: The batch is sharded, everything else replicated.
       objective: What it minimises.
-      key: Of its steps.
+      key: Random key; a step folds its number in.
       batch_size: Images a step, over all devices.
       steps_per_epoch: Steps of a pass over the images, or as the options say.
       crop_sizes: Edge of the crops at each step.
@@ -40,15 +40,10 @@ class Run:
     """
 
     def __init__(self, options: Options, images: RunImages, config: dict[str, Any]):
-        """Put the parts together.
-
-        Args:
-          options: Of the run, typed.
-          images: To train on, and to validate on.
-          config: The dict the options were read from; checkpoints keep it.
+        """Make the parts; ``config`` is what checkpoints keep of the options.
 
         Raises:
-          UserError: They do not fit.
+          UserError: The parts do not fit together.
         """
         self.options, self._base = options, images.base
         self.layout = processes.make_layout()
