@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int, Int64
+from jaxtyping import Float64, Int, Int64, UInt8
 
 from rdc_jax.core import statistics
 
@@ -30,6 +30,7 @@ class Answered:
       class_names: Of the data set's k classes.
       image_names: Of its images.
       image_classes: Of its images.
+      pixels: Its images, decoded.
       classes: Which of them the classes of each task are; -1 for none.
       images: Which of them the queries are.
       labels: Of the queries, in their task; -1 for queries of none of its classes.
@@ -39,6 +40,7 @@ class Answered:
     class_names: tuple[str, ...]
     image_names: Sequence[str]
     image_classes: Int[np.ndarray, " n"]
+    pixels: UInt8[np.ndarray, "n h w 3"]
     classes: Int[np.ndarray, "e c"]
     images: Int[np.ndarray, "e q"]
     labels: Int[np.ndarray, "e q"]

@@ -99,6 +99,7 @@ class DataSet:
             class_names=pixels.class_names,
             image_names=[self.images.ids[row] for row in pixels.rows],
             image_classes=pixels.labels,
+            pixels=pixels.images,
             classes=made.classes,
             images=made.indices[queries],
             labels=made.labels[queries],

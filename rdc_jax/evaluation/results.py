@@ -23,6 +23,7 @@ from rdc_jax.evaluation import (
     warnings,
 )
 from rdc_jax.evaluation.confusion import Answered
+from rdc_jax.evaluation.hardest import THUMBNAILS, hardest, save
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.runtime import checksums
@@ -63,11 +64,27 @@ def write(
     """
     tasks = by_task(ledger, options, datasets)
     results = collect(ledger, options, datasets, find)
+    if options.predictions:
+        results |= _hardest(workdir / THUMBNAILS, options, datasets, find)
     results = checksums.add(results | {"tasks": checksums.of_json(tasks)})
     write_text(workdir / TASKS, tasks, _ADVICE)
     write_text(workdir / RESULTS, _json(results), _ADVICE)
     write_text(workdir / TABLE, table.markdown(results), _ADVICE)
     return results
+
+
+def _hardest(
+    path: pathlib.Path, options: Options, datasets: Sequence[str], find: Find
+) -> dict[str, Any]:
+    """Rows of the hardest images, and the digest of their thumbnails."""
+    rows, pictures = [], []
+    for shot in options.shots:
+        for dataset in datasets:
+            answered = find(dataset, shot)
+            for row in hardest(answered):
+                pictures.append(answered.pixels[row.pop("row")])
+                rows.append({"dataset": dataset, "shot": shot} | row)
+    return {"hardest": rows, "thumbnails": save(path, pictures)}
 
 
 def by_task(ledger: Ledger, options: Options, datasets: Sequence[str]) -> str:

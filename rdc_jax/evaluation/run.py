@@ -49,8 +49,9 @@ def evaluate(
     """Evaluate methods on data sets, or go on with a run that was interrupted.
 
     The work directory gets ``ledger.jsonl``, ``answers``, ``results.json``,
-    ``tasks.csv``, ``table.md``, ``examples`` and ``cache``. A finished run is only
-    summed up again; with methods added to its config, only these are computed.
+    ``tasks.csv``, ``table.md``, ``examples`` and ``cache``, and if it is asked for
+    ``predictions.parquet``. A finished run is only summed up again; with methods added
+    to its config, only these are computed.
 
     Args:
       config: A plain dict of the fields of ``configs/eval.py``.
@@ -102,6 +103,16 @@ def _write(
     def find(dataset: str, shot: int) -> Answered:
         return by_name[dataset].answered(shot, record.read(dataset, shot))
 
+    if options.predictions:
+        # Only here: pyarrow takes its time to import.
+        from rdc_jax.evaluation import predictions
+
+        parts = (
+            (name, shot, find(name, shot), record.read(name, shot, "distances"))
+            for shot in options.shots
+            for name in by_name
+        )
+        predictions.write(workdir / predictions.PREDICTIONS, options.way, parts)
     return results.write(workdir, record.ledger, options, [*by_name], find)
 
 

@@ -28,6 +28,7 @@ def made(classes, labels, answers):
         class_names=NAMES,
         image_names=(),
         image_classes=np.zeros(0, int),
+        pixels=np.zeros((0, 1, 1, 3), np.uint8),
         classes=classes,
         images=np.zeros_like(labels),
         labels=labels,

@@ -59,6 +59,7 @@ def find(dataset, shot):
         class_names=tuple("abcdefg"),
         image_names=(),
         image_classes=np.zeros(0, int),
+        pixels=np.zeros((0, 1, 1, 3), np.uint8),
         classes=classes,
         images=np.zeros_like(labels),
         labels=labels,
