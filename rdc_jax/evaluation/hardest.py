@@ -66,7 +66,9 @@ def save(path: pathlib.Path, pictures: Sequence[UInt8[np.ndarray, "h w 3"]]) -> 
     Raises:
       UserError: It cannot be written.
     """
-    jpegs = {str(i): _jpeg(picture) for i, picture in enumerate(pictures)}
+    jpegs: dict[str, Any] = {
+        str(i): _jpeg(picture) for i, picture in enumerate(pictures)
+    }
     with replacing(path, "make room, then run the same command") as file:
         np.savez(file, **jpegs)
     return checksums.of_file(path)
