@@ -7,6 +7,7 @@ from rdc_jax.pretrain.objectives.base import Aux as Aux
 from rdc_jax.pretrain.objectives.base import Batch as Batch
 from rdc_jax.pretrain.objectives.base import Batches as Batches
 from rdc_jax.pretrain.objectives.base import Objective as Objective
+from rdc_jax.pretrain.objectives.base import Wrapper as Wrapper
 from rdc_jax.pretrain.objectives.base import classify as classify
 from rdc_jax.pretrain.objectives.base import get_objective as get_objective
 from rdc_jax.pretrain.objectives.base import register as register
