@@ -16,6 +16,7 @@ SCALES = ("paper", "reduced", "test")
 # What each system minimises.
 SYSTEMS = {
     "protonet": "protonet",
+    "protonet_ft": "protonet+ft",
 }
 
 

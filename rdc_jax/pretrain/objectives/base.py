@@ -14,6 +14,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rdc_jax.methods import parameters
+from rdc_jax.models.backbones import BACKBONES, create
 from rdc_jax.models.model import Spec, Variables
 from rdc_jax.pretrain.options import Options
 from rdc_jax.runtime.errors import UserError
@@ -189,8 +190,23 @@ def get_objective(text: str) -> Callable[[Options, int], Objective]:
 
 
 def spec_of(options: Options, **parts: Any) -> Spec:
-    """Describe the model of a run: its backbone, and a ``head`` or ``decoder``."""
-    return Spec(options.arch, dtype=options.dtype, conv=options.conv, **parts)
+    """Describe the model of a run: its backbone, and a ``head`` or ``decoder``.
+
+    Raises:
+      UserError: The backbone has no norm to put another one in the place of.
+    """
+    spec = Spec(options.arch, dtype=options.dtype, conv=options.conv, **parts)
+    if options.last_norm is None:
+        return spec
+    if "last_norm" not in inspect.signature(BACKBONES.find(options.arch)).parameters:
+        raise UserError(
+            f"objective {options.method!r} changes the last norm of residual blocks, "
+            f"which {options.arch} has not: set --config.arch=resnet10"
+        )
+    network = create(
+        spec.arch, dtype=spec.dtype, conv=spec.conv, last_norm=options.last_norm
+    )
+    return dataclasses.replace(spec, network=network)
 
 
 def classify(
