@@ -17,6 +17,7 @@ SCALES = ("paper", "reduced", "test")
 SYSTEMS = {
     "protonet": "protonet",
     "protonet_ft": "protonet+ft",
+    "protonet_ata": "protonet+ata",
 }
 
 

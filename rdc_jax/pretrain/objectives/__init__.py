@@ -1,5 +1,6 @@
 """Objectives of training, one small file each; ``config.method`` names one."""
 
+from rdc_jax.pretrain.objectives import ata as ata
 from rdc_jax.pretrain.objectives import cross_entropy as cross_entropy
 from rdc_jax.pretrain.objectives import feature_wise as feature_wise
 from rdc_jax.pretrain.objectives import protonet as protonet
