@@ -18,10 +18,11 @@ import jax
 import numpy as np
 from PIL import Image, ImageEnhance
 
+from rdc_jax.core import imagenet
 from rdc_jax.data import transforms
 
-_MEAN = np.asarray(transforms.IMAGENET_MEAN, np.float32)
-_STD = np.asarray(transforms.IMAGENET_STD, np.float32)
+_MEAN = np.asarray(imagenet.MEAN, np.float32)
+_STD = np.asarray(imagenet.STD, np.float32)
 
 
 def pillow(image: np.ndarray, box: np.ndarray, factors: np.ndarray, size: int):

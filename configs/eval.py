@@ -73,6 +73,8 @@ def _paper() -> ml_collections.ConfigDict:
             "checkpoint": "",
             "checkpoints": "",  # Other models, NAME=PATH: rdc@NAME answers with one.
             "image_size": 224,
+            # Empty: as the checkpoint says, or else as the few-shot field does it.
+            "preprocessing": {"resize": "", "interpolation": "", "mean": "", "std": ""},
             # Views of an image: 1, 2 or 4; layers of the network: block3:0.7,block4.
             "features": {"views": 1, "layers": "features"},
             "pretrain": {},  # Without a checkpoint: how to train one.
@@ -91,7 +93,6 @@ def _paper() -> ml_collections.ConfigDict:
             "dirichlet": 0.0,  # Above 0: uneven classes among the queries.
             "episodes": 2000,
             "seed": 0,
-            "predictions": False,  # Write every query's answers, predictions.parquet.
             "chunk": 0,  # Most tasks at a time; 0: by the memory there is.
         }
     )

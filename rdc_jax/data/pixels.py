@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import PIL
 from jaxtyping import Float32, Int32, Int64, UInt8
-from PIL import Image
 
 from rdc_jax.data import store
 from rdc_jax.data.decode import UnreadableImage
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.parallel import threaded_map
+from rdc_jax.data.squares import Square
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.progress import Progress
@@ -57,34 +57,32 @@ class PixelCache:
 
 def pixel_cache(
     source: ImageSet,
-    size: int,
+    size: int | Square,
     cache_dir: str | os.PathLike[str],
     *,
     skip_unreadable: bool = False,
 ) -> PixelCache:
     """Decode and resize images, or open the cache that holds them already.
 
-    Images are squeezed into a square by PIL's bilinear filter, without keeping their
-    aspect, in one thread a core and in bounded memory. Progress is shown on a terminal.
+    In one thread a core and in bounded memory. Progress is shown on a terminal.
 
     Images that cannot be read are left out of the cache on disk, and noted in it. They
     are an error here unless ``skip_unreadable``, which then needs no second decoding.
 
     Args:
       source: The images.
-      size: Edge of the square in pixels.
+      size: How images become squares; a number: squeezed to that edge by Pillow's
+        bilinear filter.
       cache_dir: Folder of the cache; made where it is missing.
       skip_unreadable: Leave unreadable images and their labels out, with a warning.
     """
-    fields = {
-        "source": source.fingerprint(),
-        "size": size,
-        "resize": f"bilinear, Pillow {PIL.__version__}",
-    }
-    path = pathlib.Path(cache_dir) / cache_name(source.name, source.split, f"{size}px")
+    square = Square.given(size)
+    fields = {"source": source.fingerprint(), **square.fields}
+    fields["resize"] += f", Pillow {PIL.__version__}"
+    path = pathlib.Path(cache_dir) / cache_name(source.name, source.split, square.name)
 
     def build(notes: dict[str, Any]) -> Iterator[UInt8[np.ndarray, "1 size size 3"]]:
-        yield from _decoded(source, size, notes)
+        yield from _decoded(source, square, notes)
         if source.fingerprint() != fields["source"]:  # Reads changed files only.
             raise UserError(
                 f"the images of {source.name} changed while they were read: run the "
@@ -122,7 +120,7 @@ def cache_name(*parts: str) -> str:
 
 
 def _decoded(
-    source: ImageSet, size: int, notes: dict[str, Any]
+    source: ImageSet, square: Square, notes: dict[str, Any]
 ) -> Iterator[UInt8[np.ndarray, "1 size size 3"]]:
     """Squares of every readable image; notes their aspects, and the other images."""
 
@@ -131,9 +129,7 @@ def _decoded(
             picture = source.read(i)
         except UnreadableImage:
             return None
-        # Resized as a picture: an array would take copies that hold Python's lock.
-        square = picture.resize((size, size), Image.Resampling.BILINEAR)
-        return np.asarray(square), picture.width / picture.height
+        return square.of(picture), picture.width / picture.height
 
     aspects: list[float] = []
     unreadable: list[int] = []
@@ -145,9 +141,9 @@ def _decoded(
             if decoded is None:
                 unreadable.append(i)
                 continue
-            square, aspect = decoded
+            pixels, aspect = decoded
             aspects.append(aspect)
-            yield square[None]
+            yield pixels[None]
     if not aspects:
         raise _unreadable_error(source, unreadable)
     notes.update(aspects=aspects, unreadable=unreadable)

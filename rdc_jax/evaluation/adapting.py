@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -11,11 +11,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from rdc_jax.core.batching import chunk_size
-from rdc_jax.data.transforms import resize_size
 from rdc_jax.evaluation.datasets import DataSet, Numbers, Source
 from rdc_jax.evaluation.engine import Counter, Engine
 from rdc_jax.evaluation.options import Entry, Options
-from rdc_jax.evaluation.scoring import Judged, judge, with_labels
+from rdc_jax.evaluation.scoring import count_correct, with_labels
 from rdc_jax.methods import Task
 from rdc_jax.methods.adapt import Adaptation, Before, answers, start_phase, trajectory
 from rdc_jax.models.model import Model
@@ -64,8 +63,7 @@ class AdaptationScorer:
     @property
     def record(self) -> dict[str, Any]:
         """What the ledger notes of it."""
-        model = self.model.fingerprint
-        return {"columns": self.columns, "methods": [self.name], "model": model}
+        return {"columns": self.columns, "model": self.model.fingerprint}
 
     @property
     def method(self) -> Adaptation:
@@ -92,7 +90,7 @@ class AdaptationScorer:
           UserError: It does not fit.
         """
         self.entry.check(self.options.task(shot, (1,)), self.model)
-        one = functools.partial(_judge_all, self.method, self.options.predictions)
+        one = functools.partial(_count_all, self.method)
         jax.eval_shape(one, self.model, *self._shapes(shot))
 
     def counter(self, engine: Engine, dataset: DataSet, shot: int) -> Counter:
@@ -101,25 +99,20 @@ class AdaptationScorer:
         if loop == "auto":
             loop = "python" if jax.default_backend() == "cpu" else "compiled"
 
-        distances = self.options.predictions
-
-        def count(numbers: Numbers) -> Judged:
+        def count(numbers: Numbers) -> Array:
             task, labels_eq = self._tasks(engine, dataset, shot, numbers)
             if loop == "compiled":
                 return engine.map(
-                    _judge_all,
+                    _count_all,
                     *(task, labels_eq),
-                    static=(self.method, distances),
+                    static=(self.method,),
                     shared=(jax.device_put(self.model, engine.layout.replicated),),
                 )
-            return _joined(
-                [
-                    engine.map(
-                        _judge, state, task, labels_eq, static=(phase, distances)
-                    )
-                    for phase, state in self._states(engine, task)
-                ]
-            )
+            counts = [
+                engine.map(_count, state, task, labels_eq, static=(phase,))
+                for phase, state in self._states(engine, task)
+            ]
+            return jnp.stack(counts, axis=1)
 
         return count
 
@@ -173,7 +166,7 @@ class AdaptationScorer:
         return trajectory(self.method, begin, advance)
 
     def _shapes(self, shot: int, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
-        side = resize_size(self.options.image_size)
+        side = self.model.preprocessing.edge_at(self.options.image_size)
         task = self.options.task(shot, (side, side, 3), np.uint8)
         if count := self.method.source_images:
             images = jax.ShapeDtypeStruct((count, side, side, 3), np.uint8)
@@ -205,32 +198,18 @@ def _first_step(phase: Adaptation, model: Model, task: Task) -> PyTree:
     return phase.step(_init(phase, model, task), task, task.key)
 
 
-def _judge(
-    phase: Adaptation,
-    keep_distances: bool,
-    state: PyTree,
-    task: Task,
-    labels_q: Int[Array, " q"],
-) -> Judged:
-    return judge(phase, phase.classify(state, task), task, labels_q, keep_distances)
+def _count(
+    phase: Adaptation, state: PyTree, task: Task, labels_q: Int[Array, " q"]
+) -> Int[Array, ""]:
+    return count_correct(phase, phase.classify(state, task), task, labels_q)
 
 
-def _judge_all(
-    method: Adaptation,
-    keep_distances: bool,
-    model: Model,
-    task: Task,
-    labels_q: Int[Array, " q"],
-) -> Judged:
+def _count_all(
+    method: Adaptation, model: Model, task: Task, labels_q: Int[Array, " q"]
+) -> Int[Array, " m"]:
     dist_mqc = answers(method, model, task)
-    judged = [judge(method, one, task, labels_q, keep_distances) for one in dist_mqc]
-    return _joined(judged)
-
-
-def _joined(along: Sequence[Judged]) -> Judged:
-    """The counts after all recorded steps, with the answers after the last."""
-    counts = jnp.concatenate([judged.counts for judged in along], axis=-1)
-    return along[-1]._replace(counts=counts)
+    counts = [count_correct(method, dist_qc, task, labels_q) for dist_qc in dist_mqc]
+    return jnp.stack(counts)
 
 
 def _features(phase: Adaptation, state: PyTree, task: Task) -> PyTree:

@@ -2,7 +2,7 @@
 
 import functools
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -11,10 +11,9 @@ from jaxtyping import Array, Float32, Int, Int32
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.open import open_source
 from rdc_jax.data.pixels import PixelCache, pixel_cache
+from rdc_jax.data.squares import Square
 from rdc_jax.data.tasks import TaskSampler
-from rdc_jax.data.transforms import resize_size
 from rdc_jax.evaluation import features
-from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import Task
 from rdc_jax.models.model import Model
@@ -30,6 +29,7 @@ class DataSet:
     Args:
       images: Where its images come from.
       options: Of the run.
+      square: How its images are decoded.
       cache_dir: For decoded images and features.
 
     Attributes:
@@ -40,9 +40,13 @@ class DataSet:
     """
 
     def __init__(
-        self, images: ImageSet, options: Options, cache_dir: pathlib.Path
+        self,
+        images: ImageSet,
+        options: Options,
+        square: Square,
+        cache_dir: pathlib.Path,
     ) -> None:
-        self.images, self.name = images, images.name
+        self.images, self.name, self.square = images, images.name, square
         self._options, self._cache_dir = options, cache_dir
         self.samplers = self._samplers(images.labels)
 
@@ -55,7 +59,7 @@ class DataSet:
         Raises:
           UserError: An image cannot be decoded.
         """
-        pixels = decode(self.images, self._options, self._cache_dir)
+        pixels = decode(self.images, self._options, self.square, self._cache_dir)
         if len(pixels) < len(self.images):
             self.samplers = self._samplers(pixels.labels)
         return pixels
@@ -88,24 +92,6 @@ class DataSet:
         )
         return jax.device_put((task, made.labels[:, s:]), sharding)
 
-    def answered(
-        self, shot: int, answers: Mapping[str, Int[np.ndarray, "e q"]]
-    ) -> Answered:
-        """Put answers, by method, beside the first tasks that they are of."""
-        sampler, pixels = self.samplers[shot], self.pixels
-        made = sampler(range(self._options.episodes))
-        queries = np.s_[:, sampler.spec.support_size :]
-        return Answered(
-            class_names=pixels.class_names,
-            image_names=[self.images.ids[row] for row in pixels.rows],
-            image_classes=pixels.labels,
-            pixels=pixels.images,
-            classes=made.classes,
-            images=made.indices[queries],
-            labels=made.labels[queries],
-            answers=answers,
-        )
-
     def _samplers(self, labels: Int32[np.ndarray, " n"]) -> dict[int, TaskSampler]:
         options = self._options
         return {
@@ -125,18 +111,22 @@ class Source:
 
     Args:
       options: Of the run.
+      square: How its images are decoded.
       cache_dir: For decoded images.
 
     Raises:
       UserError: It is missing, or was not asked for.
     """
 
-    def __init__(self, options: Options, cache_dir: pathlib.Path) -> None:
+    def __init__(
+        self, options: Options, square: Square, cache_dir: pathlib.Path
+    ) -> None:
         if not options.source:
             raise UserError(
                 "config.source is empty: give the data set that the distractors of "
                 "each task are drawn from, as in --config.source=miniimagenet"
             )
+        self.square = square
         self._options, self._cache_dir = options, cache_dir
         self.images = open_source(
             options.source, data_dir=options.data_dir or None, split="train"
@@ -145,7 +135,7 @@ class Source:
     @functools.cached_property
     def pixels(self) -> PixelCache:
         """Its images, decoded."""
-        return decode(self.images, self._options, self._cache_dir)
+        return decode(self.images, self._options, self.square, self._cache_dir)
 
     def draw(self, numbers: Numbers, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw images and their labels for each task, by its number alone."""
@@ -160,7 +150,9 @@ class Source:
         return self.pixels.images[indices_em], self.pixels.labels[indices_em]
 
 
-def open_datasets(options: Options, cache_dir: pathlib.Path) -> list[DataSet]:
+def open_datasets(
+    options: Options, square: Square, cache_dir: pathlib.Path
+) -> list[DataSet]:
     """Open the data sets and see whether tasks can be drawn from them.
 
     Raises:
@@ -175,21 +167,20 @@ def open_datasets(options: Options, cache_dir: pathlib.Path) -> list[DataSet]:
                 f"config.datasets has two data sets called {images.name!r}, the second "
                 f"as {spec!r}: evaluate them in two work directories"
             )
-        datasets[images.name] = DataSet(images, options, cache_dir)
+        datasets[images.name] = DataSet(images, options, square, cache_dir)
     return list(datasets.values())
 
 
-def decode(images: ImageSet, options: Options, cache_dir: pathlib.Path) -> PixelCache:
+def decode(
+    images: ImageSet, options: Options, square: Square, cache_dir: pathlib.Path
+) -> PixelCache:
     """Decode a data set, or find it decoded in the cache.
 
     Raises:
       UserError: An image cannot be decoded.
     """
     return pixel_cache(
-        images,
-        resize_size(options.image_size),
-        cache_dir,
-        skip_unreadable=options.skip_unreadable,
+        images, square, cache_dir, skip_unreadable=options.skip_unreadable
     )
 
 

@@ -9,7 +9,6 @@ import collections
 import functools
 import logging
 import math
-import operator
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
-from jaxtyping import Int
+from jaxtyping import Array, Int
 
 from rdc_jax.core.batching import over_episodes
 from rdc_jax.runtime.errors import UserError
@@ -26,9 +25,8 @@ from rdc_jax.runtime.processes import any_process, broadcast_from_first, make_la
 _log = logging.getLogger(__name__)
 
 PyTree = Any
-Counter = Callable[[Int[np.ndarray, " e"]], PyTree]
-"""Sends the tasks of these numbers to the devices; gives arrays ``[e, ...]`` of them,
-such as counts."""
+Counter = Callable[[Int[np.ndarray, " e"]], Array]
+"""Sends the tasks of these numbers to the devices; gives their counts, ``[e, m]``."""
 
 
 class Engine:
@@ -113,7 +111,7 @@ class Engine:
 
     def run(
         self, count: Counter, tasks: range, *, max_batch: int, prefetch: int = 0
-    ) -> Iterator[PyTree]:
+    ) -> Iterator[Int[np.ndarray, "e m"]]:
         """Count over consecutive tasks.
 
         Args:
@@ -123,7 +121,7 @@ class Engine:
           prefetch: Chunks to send to the devices before the first one is collected.
 
         Yields:
-          What ``count`` gives, as NumPy arrays, in order.
+          Counts, in order.
 
         Raises:
           UserError: One task a device does not fit into memory.
@@ -139,15 +137,14 @@ class Engine:
                 if counts is None:
                     self._halve(share)
                     break
-                wanted = slice(done - start, tasks.stop - start)
-                yield jax.tree.map(operator.itemgetter(wanted), counts)
+                yield counts[done - start : tasks.stop - start]
                 done = min(start + chunk, tasks.stop)
 
     def _chunks(
         self, count: Counter, tasks: range, share: int, prefetch: int
-    ) -> Iterator[tuple[int, PyTree]]:
+    ) -> Iterator[tuple[int, Int[np.ndarray, "e m"] | None]]:
         """Counts of each chunk; later ones are computed while one is collected."""
-        pending: collections.deque[tuple[int, PyTree]] = collections.deque()
+        pending: collections.deque[tuple[int, Array | None]] = collections.deque()
         for start in range(tasks.start, tasks.stop, share * jax.process_count()):
             first = start + share * jax.process_index()
             # The last chunk is filled up with its last task.
@@ -186,10 +183,10 @@ class Engine:
         )
 
 
-def _collect(counts: PyTree) -> PyTree:
+def _collect(counts: Array | None) -> Int[np.ndarray, "e m"] | None:
     """Counts of a whole chunk, or None when any process was out of memory."""
     try:
-        local = jax.tree.map(np.asarray, counts)
+        local = None if counts is None else np.asarray(counts)
     except jax.errors.JaxRuntimeError as error:  # It comes to light only now.
         _raise_others(error)
         local = None
@@ -197,9 +194,7 @@ def _collect(counts: PyTree) -> PyTree:
         return None
     if jax.process_count() == 1:
         return local
-    return jax.tree.map(
-        np.asarray, multihost_utils.process_allgather(local, tiled=True)
-    )
+    return np.asarray(multihost_utils.process_allgather(local, tiled=True))
 
 
 def _raise_others(error: jax.errors.JaxRuntimeError) -> None:

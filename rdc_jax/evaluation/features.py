@@ -13,7 +13,7 @@ from jaxtyping import Array, Float32, UInt8
 
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import PixelCache
-from rdc_jax.data.transforms import resize_size, test_batch
+from rdc_jax.data.transforms import test_batch
 from rdc_jax.evaluation.options import Options
 from rdc_jax.models.model import Model
 from rdc_jax.runtime import checksums
@@ -52,26 +52,29 @@ def embed(
     """
     size, began = options.image_size, time.monotonic()
     layout = make_layout(jax.local_devices())
-    on_all = jax.device_put(model, layout.replicated)
     described = options.features.described if inputs == "features" else inputs
-    fingerprint, transform = model.fingerprint, f"resize to {resize_size(size)}, crop"
-    transform = f"test transform: {transform} {size}"
+    fingerprint, edge = model.fingerprint, model.preprocessing.edge_at(size)
+    transform = f"test transform: resize to {edge}, crop {size}"
     if described:  # A file of its own for each, so that a run may use several.
         fingerprint = checksums.of_json([fingerprint, described])
         transform = f"{transform}; {described}"
 
-    # Each device by itself: on CPU the network loops over a few images at a time, and
-    # for such a loop a batch that is split would be brought together on every device.
-    on_devices = jax.shard_map(
-        feature_fn(inputs, options),
-        mesh=layout.mesh,
-        in_specs=(layout.replicated.spec, layout.sharded.spec),
-        out_specs=layout.sharded.spec,
-        check_vma=False,
-    )
+    embed = feature_fn(inputs, options)
+    if not model.on_host:
+        # Each device by itself: on CPU the network loops over a few images at a time,
+        # and for such a loop a batch that is split would be brought together on every
+        # device.
+        embed = jax.shard_map(
+            embed,
+            mesh=layout.mesh,
+            in_specs=(layout.replicated.spec, layout.sharded.spec),
+            out_specs=layout.sharded.spec,
+            check_vma=False,
+        )
+    on_all = jax.device_put(model, layout.replicated)
     features = feature_cache(
         pixels,
-        functools.partial(jax.jit(on_devices), on_all),
+        functools.partial(compiled(embed, model), on_all),
         weights_fingerprint=fingerprint,
         transform=transform,
         cache_dir=cache_dir,
@@ -92,6 +95,11 @@ def embed(
     return features
 
 
+def compiled(embed: Callable[..., Array], model: Model) -> Callable[..., Array]:
+    """Jit what applies a model, unless its network is a function of NumPy arrays."""
+    return embed if model.on_host else jax.jit(embed)
+
+
 def feature_fn(
     inputs: str, options: Options
 ) -> Callable[[Model, UInt8[Array, "b h w 3"]], Array]:
@@ -99,11 +107,13 @@ def feature_fn(
     size = options.image_size
 
     def maps(model: Model, images: Array) -> Array:
-        _, named, _ = model.apply(test_batch(images, size))
+        edge = model.preprocessing.edge_at(size)
+        _, named, _ = model.apply(test_batch(images, size, edge))
         blocks = [name for name in named if name.startswith("block")]
         if not blocks:
             raise UserError(f"the network {model.arch} has no blocks to take maps of")
-        return named[max(blocks)].astype(jnp.float32)
+        last = max(blocks, key=lambda name: int(name.removeprefix("block")))
+        return named[last].astype(jnp.float32)
 
     def rows(model: Model, images: Array) -> Array:
         return options.features.embed(model, images, size)

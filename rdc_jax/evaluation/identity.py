@@ -33,16 +33,17 @@ def identify(
     Returns:
       Something JSON can hold.
     """
-    device = jax.local_devices()[0]
+    device, seen = jax.local_devices()[0], model.preprocessing
     data = {dataset.name: dataset.images.fingerprint() for dataset in datasets}
     if source is not None:
         data["source"] = source.images.fingerprint()
     return {
-        "config": {**config},
+        "config": {**config, "preprocessing": _given(config["preprocessing"])},
         "checkpoint": {
             "fingerprint": model.fingerprint,
             "arch": model.arch,
             "training": model.training,
+            **({"preprocessing": str(seen)} if seen.noted.keys() - {"size"} else {}),
         },
         "data": data,
         "plugins": {
@@ -51,6 +52,11 @@ def identify(
         "versions": {name: _version(name) for name in _PACKAGES},
         "backend": {"platform": device.platform, "device": device.device_kind},
     }
+
+
+def _given(texts: Mapping[str, str]) -> dict[str, str]:
+    """What is not left to the checkpoint."""
+    return {name: text for name, text in texts.items() if text}
 
 
 def _version(package: str) -> str:

@@ -17,6 +17,7 @@ from rdc_jax.methods import Method, Task, get_method, load_plugin, parameters
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
+from rdc_jax.models.preprocessing import FIELD
 from rdc_jax.runtime.config_values import at_least, numbers, words
 from rdc_jax.runtime.errors import UserError
 
@@ -85,6 +86,8 @@ class Options:
       checkpoints: Of other models, by the name that follows a method's: ``rdc@name``.
       source: Data set that distractors are drawn from, where a method asks for them.
       image_size: Edge of the network's input in pixels.
+      preprocessing: What is done to images otherwise than the checkpoint says, see
+        ``Preprocessing.replaced``.
       features: What is taken of an image and of the network's layers.
       pretrain: A config of ``configs/pretrain.py``, or empty.
       methods: What to evaluate.
@@ -96,7 +99,6 @@ class Options:
       query: Images to classify a class.
       dirichlet: Concentration of uneven class proportions; None: even.
       episodes: Tasks for each data set and shot.
-      predictions: Whether each query's answers and distances are written.
       seed: Of the tasks.
       chunk: Tasks at a time, over all devices; 0: by an estimate of the memory.
       rdc: Parameters of RDC.
@@ -113,6 +115,7 @@ class Options:
     checkpoints: Mapping[str, str]
     source: str
     image_size: int
+    preprocessing: Mapping[str, str]
     features: Views
     pretrain: Mapping[str, Any]
     methods: tuple[Entry, ...]
@@ -124,7 +127,6 @@ class Options:
     query: int
     dirichlet: float | None
     episodes: int
-    predictions: bool
     seed: int
     chunk: int
     rdc: RDCParams
@@ -132,6 +134,7 @@ class Options:
 
     def __post_init__(self) -> None:
         at_least("image_size", self.image_size, 8)
+        FIELD.replaced(self.preprocessing, self.image_size)
         at_least("way", self.way, 2)
         at_least("episodes", self.episodes, 1)
         at_least("seed", self.seed, 0)

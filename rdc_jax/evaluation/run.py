@@ -1,6 +1,7 @@
 """An evaluation, from a config to tables."""
 
 import collections
+import dataclasses
 import logging
 import pathlib
 import time
@@ -8,30 +9,33 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float32, Int
 
+from rdc_jax.data.squares import Square
 from rdc_jax.evaluation import example_tasks, results
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.arrange import Scorer, arrange
-from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
 from rdc_jax.evaluation.engine import Engine
-from rdc_jax.evaluation.features import feature_fn
+from rdc_jax.evaluation.features import compiled, feature_fn
 from rdc_jax.evaluation.identity import identify
-from rdc_jax.evaluation.ledger import Stage
+from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.progress import Progress
-from rdc_jax.evaluation.record import Record
 from rdc_jax.evaluation.scoring import FeatureScorer
 from rdc_jax.methods.adapt import Adaptation
-from rdc_jax.models.model import Model, load_model
+from rdc_jax.models.load import load_model
+from rdc_jax.models.model import Model
+from rdc_jax.models.preprocessing import FIELD
+from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.processes import broadcast_from_first, is_first
 from rdc_jax.runtime.threads import one_lapack_thread
 from rdc_jax.runtime.workdir import claim
 
 _log = logging.getLogger(__name__)
+
+LEDGER = "ledger.jsonl"
 
 
 class Missing(NamedTuple):
@@ -48,10 +52,9 @@ def evaluate(
 ) -> dict[str, Any] | None:
     """Evaluate methods on data sets, or go on with a run that was interrupted.
 
-    The work directory gets ``ledger.jsonl``, ``answers``, ``results.json``,
-    ``tasks.csv``, ``table.md``, ``examples`` and ``cache``, and if it is asked for
-    ``predictions.parquet``. A finished run is only summed up again; with methods added
-    to its config, only these are computed.
+    The work directory gets ``ledger.jsonl``, ``results.json``, ``table.md``,
+    ``examples`` and ``cache``. A finished run is only summed up again; with methods
+    added to its config, only these are computed.
 
     Args:
       config: A plain dict of the fields of ``configs/eval.py``.
@@ -71,55 +74,38 @@ def evaluate(
             stack.enter_context(claim(workdir))
         # In the order of the time that it takes: mistakes are told as soon as possible.
         cache_dir = pathlib.Path(options.cache_dir or workdir / "cache")
-        datasets = open_datasets(options, cache_dir)
-        source = _open_source(options, cache_dir)
-        if not options.checkpoint:
+        models = _load_models(options) if options.checkpoint else {}
+        square = _square(options, models)
+        datasets = open_datasets(options, square, cache_dir)
+        source = _open_source(options, square, cache_dir)
+        if not models:
             _decode(datasets, source)
-        models = _load_models(options, workdir)
+            trained = str(_pretrained(options, workdir))
+            models = _load_models(dataclasses.replace(options, checkpoint=trained))
         for scorer in arrange(options, models, source, {}):
             for shot in options.shots:
                 scorer.check(shot)
         _decode(datasets, source)
-        record, groups = None, {}
+        ledger, groups = None, {}
         if is_first():
             header = identify(config, options, models[""], datasets, source)
-            record = stack.enter_context(Record(workdir, header, options))
-            recorded = record.ledger.groups.items()
-            groups = {name: found["columns"] for name, found in recorded}
+            ledger = stack.enter_context(Ledger(workdir / LEDGER, header))
+            groups = {name: found["columns"] for name, found in ledger.groups.items()}
         scorers = arrange(options, models, source, broadcast_from_first(groups))
-        run = _Run(options, models[""], scorers, record)
+        run = _Run(options, models[""], scorers, ledger)
         for missing in run.missing(datasets):
             run.compute(missing)
-        if record is None:
+        if ledger is None:
             return None
-        return _write(workdir, record, options, datasets)
+        return results.write(workdir, ledger, options, [d.name for d in datasets])
 
 
-def _write(
-    workdir: pathlib.Path, record: Record, options: Options, datasets: list[DataSet]
-) -> dict[str, Any]:
-    by_name = {dataset.name: dataset for dataset in datasets}
-
-    def find(dataset: str, shot: int) -> Answered:
-        return by_name[dataset].answered(shot, record.read(dataset, shot))
-
-    if options.predictions:
-        # Only here: pyarrow takes its time to import.
-        from rdc_jax.evaluation import predictions
-
-        parts = (
-            (name, shot, find(name, shot), record.read(name, shot, "distances"))
-            for shot in options.shots
-            for name in by_name
-        )
-        predictions.write(workdir / predictions.PREDICTIONS, options.way, parts)
-    return results.write(workdir, record.ledger, options, [*by_name], find)
-
-
-def _open_source(options: Options, cache_dir: pathlib.Path) -> Source | None:
+def _open_source(
+    options: Options, square: Square, cache_dir: pathlib.Path
+) -> Source | None:
     asking = (entry.method for entry in options.methods)
     if any(isinstance(m, Adaptation) and m.source_images for m in asking):
-        return Source(options, cache_dir)
+        return Source(options, square, cache_dir)
     return None
 
 
@@ -131,20 +117,51 @@ def _decode(datasets: list[DataSet], source: Source | None) -> None:
         _ = source.pixels
 
 
-def _load_models(options: Options, workdir: pathlib.Path) -> dict[str, Model]:
+def _load_models(options: Options) -> dict[str, Model]:
     """Models by name, that of ``config.checkpoint`` by the empty one."""
-    models = {"": load_model(options.checkpoint or _pretrained(options, workdir))}
-    for name in {entry.checkpoint for entry in options.methods} - {""}:
-        models[name] = load_model(options.checkpoints[name])
-    for name, model in models.items():
-        trained = model.metadata.get("image_size", options.image_size)
-        if trained != options.image_size:
-            _log.warning(
-                "%s was trained on %d px, config.image_size is %d",
-                *(f"model {name}" if name else "the model", trained),
-                options.image_size,
+    names = {entry.checkpoint for entry in options.methods} - {""}
+    paths = {"": options.checkpoint, **{n: options.checkpoints[n] for n in names}}
+    return {name: _load_model(name, paths[name], options) for name in paths}
+
+
+def _load_model(name: str, path: str, options: Options) -> Model:
+    model, size = load_model(path), options.image_size
+    preprocessing = model.preprocessing.replaced(options.preprocessing, size)
+    model = model.replace(
+        spec=dataclasses.replace(model.spec, preprocessing=preprocessing)
+    )
+    called = f"model {name}" if name else "the model"
+    trained = model.metadata.get("image_size") or size
+    if trained != size:
+        _log.warning(
+            "%s was trained on %d px, config.image_size is %d", called, trained, size
+        )
+    if preprocessing.noted.keys() - {"size"}:
+        seen = dataclasses.replace(
+            preprocessing, size=size, edge=preprocessing.edge_at(size)
+        )
+        _log.info("images of %s: %s", called, seen)
+    return model
+
+
+def _square(options: Options, models: dict[str, Model]) -> Square:
+    """How images are decoded: as all models of the run want it.
+
+    Raises:
+      UserError: They want different pixels.
+    """
+    size = options.image_size
+    ours = FIELD.replaced(options.preprocessing, size)
+    wanted = {n: m.preprocessing.square_at(size) for n, m in models.items()}
+    square = wanted.get("", ours.square_at(size))
+    for name, other in wanted.items():
+        if other != square:
+            raise UserError(
+                f"config.checkpoints.{name} wants its images another way than "
+                "config.checkpoint: set --config.preprocessing.resize and "
+                ".interpolation for both, or evaluate them in two work directories"
             )
-    return models
+    return Square(*square)
 
 
 def _pretrained(options: Options, workdir: pathlib.Path) -> pathlib.Path:
@@ -166,7 +183,7 @@ class _Run:
       options: Of the run.
       model: Of ``config.checkpoint``.
       scorers: What is counted.
-      record: In the first process; None in others.
+      ledger: In the first process; None in others.
     """
 
     def __init__(
@@ -174,14 +191,14 @@ class _Run:
         options: Options,
         model: Model,
         scorers: list[Scorer],
-        record: Record | None,
+        ledger: Ledger | None,
     ) -> None:
         self.options, self.model = options, model
-        self.scorers, self.record = scorers, record
+        self.scorers, self.ledger = scorers, ledger
         self.engine = Engine(chunk=options.chunk)
-        if record is not None:
+        if ledger is not None:
             for scorer in scorers:
-                record.ledger.begin(scorer.name, scorer.record)
+                ledger.begin(scorer.name, scorer.record)
 
     def missing(self, datasets: list[DataSet]) -> Iterator[Missing]:
         """Give what is not on record, stage by stage."""
@@ -191,7 +208,7 @@ class _Run:
             for dataset in datasets:
                 for shot in self.options.shots:
                     stage = Stage(dataset.name, shot, scorer.name)
-                    done = self.record.done(stage) if self.record else 0
+                    done = self.ledger.done(stage) if self.ledger else 0
                     tasks = range(broadcast_from_first(done), episodes)
                     missing.append(Missing(stage, scorer, dataset, tasks))
         total, left = len(missing) * episodes, collections.Counter[str]()
@@ -199,11 +216,11 @@ class _Run:
             left[each.stage.group] += len(each.tasks)
         if left.total() < total:
             _log.info("%d of %d tasks are on record", total - left.total(), total)
-        with Progress(total, left, shown=self.record is not None) as self.progress:
+        with Progress(total, left, shown=self.ledger is not None) as self.progress:
             yield from (each for each in missing if each.tasks)
 
     def compute(self, missing: Missing) -> None:
-        """Judge the tasks of one stage, chunk by chunk onto the record."""
+        """Count over the tasks of one stage, chunk by chunk into the ledger."""
         stage, scorer, dataset, tasks = missing
         self._example(dataset, stage.shot)
         method = scorer.entries[-1].name
@@ -216,23 +233,20 @@ class _Run:
             max_batch=scorer.max_batch(stage.shot, tasks.stop),
             prefetch=scorer.prefetch,
         )
-        first = tasks.start
-        for judged in chunks:
-            if self.record is None:
+        for number, counts in enumerate(chunks):
+            if self.ledger is None:
                 continue
-            if first == tasks.start and isinstance(scorer, AdaptationScorer):
+            if number == 0 and isinstance(scorer, AdaptationScorer):
                 self._trained_example(scorer, dataset, stage.shot)
-            self.record.append(stage, first, judged)
-            count = len(judged.counts)
-            first += count
+            self.ledger.append(stage, counts)
             now = time.monotonic() - self.engine.compiling
-            accuracy_e = 100 * self.record.ledger.counts(stage)[:, shown] / queries
-            self.progress.add(stage, count, now - mark, accuracy_e, method)
+            accuracy_e = 100 * self.ledger.counts(stage)[:, shown] / queries
+            self.progress.add(stage, len(counts), now - mark, accuracy_e, method)
             mark = now
 
     def _example(self, dataset: DataSet, shot: int) -> None:
         """Keep a task for pictures; first, so that a kill does not leave it out."""
-        if self.record is None:
+        if self.ledger is None:
             return
         embedded = any(
             isinstance(scorer, FeatureScorer) and scorer.model is self.model
@@ -242,10 +256,10 @@ class _Run:
         def features_of(rows: Int[np.ndarray, " n"]) -> Float32[np.ndarray, "n d"]:
             if embedded:
                 return np.asarray(dataset.features(self.model, "features")[rows])
-            embed = jax.jit(feature_fn("features", self.options))
+            embed = compiled(feature_fn("features", self.options), self.model)
             return np.asarray(embed(self.model, dataset.pixels.images[rows]))
 
-        home, header = self.record.home
+        home, header = self.ledger.path.parent, self.ledger.header
         example_tasks.write(home, header, dataset, shot, features_of, self.options)
 
     def _trained_example(
@@ -255,9 +269,9 @@ class _Run:
 
         A kill in between leaves the tasks to be computed again, and then this too.
         """
-        assert self.record is not None
+        assert self.ledger is not None
         example_tasks.write(
-            *(*self.record.home, dataset, shot),
+            *(self.ledger.path.parent, self.ledger.header, dataset, shot),
             lambda _: scorer.example_features(self.engine, dataset, shot),
             *(self.options, scorer.entry),
         )

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, Key
 from rdc_jax.data.transforms import test_batch
 from rdc_jax.methods.base import Method, Task
 from rdc_jax.models.model import Model
+from rdc_jax.runtime.errors import UserError
 
 PyTree = Any
 
@@ -46,6 +47,15 @@ class Adaptation(Method):
     source_images: ClassVar[int] = 0
 
     image_size: int = 224
+
+    def check(self, task: Task, model: Model | None = None) -> None:
+        """Refuse a network that is no JAX program."""
+        super().check(task, model)
+        if model is not None and model.on_host:
+            raise UserError(
+                f"it fits the network to each task, and {model.arch} is a function of "
+                "NumPy arrays: give a network of Flax, or a method on features"
+            )
 
     @property
     @abc.abstractmethod
@@ -88,7 +98,8 @@ class Adaptation(Method):
         """Give the fitted model's features of the task's images, for pictures."""
         if (model := self.adapted(state)) is None:
             return None
-        return model.embed(test_images(task, self.image_size))
+        edge = model.preprocessing.edge_at(self.image_size)
+        return model.embed(test_images(task, self.image_size, edge))
 
     def __call__(self, task: Task, model: Model | None = None) -> Float[Array, "q c"]:
         """Take all steps in one program, and answer."""
@@ -97,9 +108,11 @@ class Adaptation(Method):
         return answers(self, model, task)[-1]
 
 
-def test_images(task: Task, size: int) -> Float[Array, "n size size 3"]:
+def test_images(
+    task: Task, size: int, edge: int | None = None
+) -> Float[Array, "n size size 3"]:
     """Transform the task's images, supports first, as the network expects them."""
-    return test_batch(jnp.concatenate([task.support, task.query]), size)
+    return test_batch(jnp.concatenate([task.support, task.query]), size, edge)
 
 
 def answers(method: Adaptation, model: Model, task: Task) -> Float[Array, "m q c"]:

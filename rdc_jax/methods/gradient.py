@@ -115,7 +115,7 @@ class GradientAdaptation(Adaptation):
         spec = dataclasses.replace(model.spec, dtype=self.finetune.dtype)
         model = model.replace(spec=spec)
         # As the first step will see them: a fixed target is that of the first step.
-        images = test_images(task, self.image_size)
+        images = test_images(task, self.image_size, self._edge(model))
         feat_nd, *_ = model.apply(images, train=self._by_batch)
         head_params, targets = self.start(key, feat_nd, task)
         frozen, network = self._divided(model)
@@ -124,7 +124,7 @@ class GradientAdaptation(Adaptation):
 
     def step(self, state: State, task: Task, key: Key[Array, ""]) -> State:
         """Make one step on all images at once."""
-        images = self._views(task, key)
+        images = self._views(task, self._edge(state.model), key)
 
         def loss(params: PyTree) -> tuple[Array, PyTree]:
             model = _merged(state.model, params["network"])
@@ -152,7 +152,7 @@ class GradientAdaptation(Adaptation):
 
     def features(self, state: State, task: Task) -> Float[Array, "n d"]:
         """Normalised by the batch's statistics if ``finetune.batch_norm`` says so."""
-        images = test_images(task, self.image_size)
+        images = test_images(task, self.image_size, self._edge(state.model))
         by_batch = self.finetune.batch_norm == "batch"
         return self.adapted(state).apply(images, train=by_batch)[0]
 
@@ -161,14 +161,20 @@ class GradientAdaptation(Adaptation):
         """Whether the images of a step normalise each other."""
         return self.finetune.batch_norm != "running"
 
-    def _views(self, task: Task, key: Key[Array, ""]) -> Float[Array, "n size size 3"]:
+    def _edge(self, model: Model) -> int:
+        """Of the squares that images are cut out of."""
+        return model.preprocessing.edge_at(self.image_size)
+
+    def _views(
+        self, task: Task, edge: int, key: Key[Array, ""]
+    ) -> Float[Array, "n size size 3"]:
         """What a step sees of the images it learns from."""
         parts = {"support": task.support, "query": task.query}
         if "distractors" in self.sees:
             parts["distractors"] = task.distractors[0]
         images = jnp.concatenate([parts[name] for name in self.sees])
         if not self.finetune.augment:
-            return test_batch(images, self.image_size)
+            return test_batch(images, self.image_size, edge)
         keys = jax.random.split(key, len(images))
         return train_batch(keys, images, self.image_size)
 

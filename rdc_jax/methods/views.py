@@ -84,7 +84,8 @@ class Views:
         Raises:
           UserError: The network has no such layer.
         """
-        batches = test_views(jnp.asarray(images), size, self.count)
+        edge = model.preprocessing.edge_at(size)
+        batches = test_views(jnp.asarray(images), size, self.count, edge)
         of_views = [self._layers(model, batch) for batch in batches]
         parts = [sum(rows) / len(batches) for rows in zip(*of_views, strict=True)]
         if len(parts) == 1:

@@ -12,18 +12,22 @@ if TYPE_CHECKING:
     from rdc_jax.models.backbones import create as create
     from rdc_jax.models.heads import DECODERS as DECODERS
     from rdc_jax.models.heads import HEADS as HEADS
+    from rdc_jax.models.load import from_function as from_function
+    from rdc_jax.models.load import load_backbone as load_backbone
+    from rdc_jax.models.load import load_model as load_model
     from rdc_jax.models.model import Model as Model
-    from rdc_jax.models.model import load_backbone as load_backbone
-    from rdc_jax.models.model import load_model as load_model
+    from rdc_jax.models.preprocessing import Preprocessing as Preprocessing
 
 _MODULES = {
     "BACKBONES": "backbones",
     "DECODERS": "heads",
     "HEADS": "heads",
     "Model": "model",
+    "Preprocessing": "preprocessing",
     "create": "backbones",
-    "load_backbone": "model",
-    "load_model": "model",
+    "from_function": "load",
+    "load_backbone": "load",
+    "load_model": "load",
 }
 
 

@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import os
-import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +10,10 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, ArrayLike, Float
 
-from rdc_jax.models import torch_format, weights
 from rdc_jax.models.backbones import create
 from rdc_jax.models.heads import DECODERS, HEADS
+from rdc_jax.models.host import HostNetwork
+from rdc_jax.models.preprocessing import FIELD, Preprocessing
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 
@@ -39,6 +38,7 @@ class Spec:
 
     Attributes:
       arch: Name of the backbone, see ``rdc_jax.models.BACKBONES``.
+      arch_options: Its own arguments, by name.
       dtype: Of the computation, ``float32`` or ``bfloat16``.
       conv: See ``rdc_jax.models.create``.
       head: Name in ``rdc_jax.models.HEADS``, if there is a head.
@@ -46,9 +46,11 @@ class Spec:
       decoder: Name in ``rdc_jax.models.DECODERS``, if there is a decoder.
       decoder_options: Its arguments, by name.
       network: Used instead of ``arch``, see ``wrap``.
+      preprocessing: What is done to images before them.
     """
 
     arch: str
+    arch_options: tuple[tuple[str, Any], ...] = ()
     dtype: str = "float32"
     conv: str = "auto"
     head: str | None = None
@@ -56,6 +58,7 @@ class Spec:
     decoder: str | None = None
     decoder_options: tuple[tuple[str, Any], ...] = ()
     network: nn.Module | Apply | None = None
+    preprocessing: Preprocessing = FIELD
 
 
 @functools.partial(
@@ -92,7 +95,19 @@ class Model:
     def backbone(self) -> nn.Module | Apply:
         """The network that gives features, a linen module as a rule."""
         spec = self.spec
-        return spec.network or create(spec.arch, dtype=spec.dtype, conv=spec.conv)
+        return spec.network or create(
+            spec.arch, dtype=spec.dtype, conv=spec.conv, **dict(spec.arch_options)
+        )
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """What is done to images before the network."""
+        return self.spec.preprocessing
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the network is a function of NumPy arrays, which jit cannot take."""
+        return isinstance(self.spec.network, HostNetwork)
 
     @property
     def head(self) -> nn.Module | None:
@@ -117,9 +132,13 @@ class Model:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Digest of what decides on features: architecture and backbone's weights."""
+        """Digest of what decides on features: the network, its weights, its colours."""
         digest = checksums.of_tree(self.variables_of("backbone"))
-        return checksums.of_json([self.arch, digest])
+        spec, colours = self.spec, self.preprocessing.colours
+        more = [*([dict(spec.arch_options)] if spec.arch_options else []), *colours]
+        if isinstance(spec.network, HostNetwork):
+            more.append(spec.network.fingerprint)
+        return checksums.of_json([self.arch, digest, *more])
 
     @functools.cached_property
     def whole_fingerprint(self) -> str:
@@ -131,7 +150,7 @@ class Model:
 
     def __call__(self, images: Float[ArrayLike, "b h w 3"]) -> Float[Array, "b d"]:
         """Compute the features of normalised images of any size; jitted."""
-        return _embed(self, images)
+        return self.embed(images) if self.on_host else _embed(self, images)
 
     def embed(self, images: Float[ArrayLike, "b h w 3"]) -> Float[Array, "b d"]:
         """Compute features by the running statistics, each image by itself; pure."""
@@ -146,7 +165,7 @@ class Model:
         """Apply the backbone; a pure function.
 
         Args:
-          images: Normalised images.
+          images: Normalised by ImageNet's statistics, whatever the network's own are.
           train: Normalise by the batch's statistics, and update the running ones.
           key: Of the random stream ``noise``, for networks that draw in training.
 
@@ -156,9 +175,10 @@ class Model:
         """
         network, inner = self.backbone, self.variables_of("backbone")
         stats, old = inner.get("batch_stats", {}), self.variables.get("batch_stats", {})
+        images = self.preprocessing.renormalised(jnp.asarray(images))
         out: Any
         if not isinstance(network, nn.Module):
-            out, stats = network(inner, jnp.asarray(images), train)
+            out, stats = network(inner, images, train)
         else:
             rngs = {} if key is None else {"noise": key}
             changes = ["batch_stats"] if train and stats else []
@@ -219,82 +239,9 @@ def wrap(network: nn.Module | Apply, variables: Variables) -> Model:
       variables: ``params``, a dict by module, and maybe ``batch_stats``.
     """
     name = getattr(network, "__name__", type(network).__name__)
-    return Model(Spec(name, network=network), _as_backbone(variables), {"arch": name})
+    return Model(Spec(name, network=network), as_backbone(variables), {"arch": name})
 
 
-def _as_backbone(variables: Variables) -> Variables:
+def as_backbone(variables: Variables) -> Variables:
     """Variables of a network, in the layout of ``Model``."""
     return {kind: {"backbone": tree} for kind, tree in variables.items()}
-
-
-def load_model(
-    path: str | os.PathLike[str], *, dtype: Any = "float32", conv: str = "auto"
-) -> Model:
-    """Load all that a checkpoint has: backbone, head, decoder, metadata.
-
-    Args and errors are those of ``load_backbone``.
-    """
-    variables, metadata = read_checkpoint(path)
-    params = variables["params"]
-    head, options = metadata.get("head"), metadata.get("head_options", {})
-    if head is None and "head" in params:  # A classifier; older ones note no name.
-        head, options = "linear", {"num_classes": params["head"]["kernel"].shape[1]}
-    spec = Spec(
-        metadata["arch"],
-        dtype=dtype if isinstance(dtype, str) else jnp.dtype(dtype).name,
-        conv=conv,
-        head=head,
-        head_options=tuple(sorted(options.items())),
-        decoder=metadata.get("decoder"),
-        decoder_options=tuple(sorted(metadata.get("decoder_options", {}).items())),
-    )
-    model = Model(spec, jax.tree.map(jnp.asarray, variables), metadata)
-    _ = model.backbone  # An unknown dtype or conv raises now.
-    return model
-
-
-def load_backbone(
-    path: str | os.PathLike[str], *, dtype: Any = "float32", conv: str = "auto"
-) -> Model:
-    """Load the feature function of a checkpoint.
-
-    Example:
-      >>> import numpy as np
-      >>> from rdc_jax import models
-      >>> backbone = models.load_backbone("packaged")
-      >>> backbone(np.zeros((2, 32, 32, 3), np.float32)).shape
-      (2, 512)
-
-    Args:
-      path: A work directory of ``run_pretrain.py``, its ``checkpoints``, one step of
-        it, a torch file of the field (``399.tar``), a ``.safetensors`` file of
-        ``rdc_jax.models.weights``, or ``packaged``: the weights of this package.
-      dtype: Of the computation.
-      conv: See ``rdc_jax.models.create``.
-
-    Returns:
-      A model without head: a jitted function from normalised images ``[b, h, w, 3]``
-      to features ``[b, d]``.
-
-    Raises:
-      UserError: There is no readable checkpoint.
-    """
-    model = load_model(path, dtype=dtype, conv=conv)
-    spec = Spec(model.arch, dtype=model.spec.dtype, conv=model.spec.conv)
-    return Model(spec, _as_backbone(model.variables_of("backbone")), model.metadata)
-
-
-def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Variables, dict[str, Any]]:
-    """Read variables and metadata, at least ``arch``, from a directory or a file.
-
-    The variables are those of ``Model``; arguments and errors of ``load_backbone``.
-    """
-    if path == "packaged":
-        path = weights.packaged()
-    path = pathlib.Path(path)
-    if path.is_file():
-        is_ours = path.suffix == weights.SUFFIX
-        return weights.read(path) if is_ours else torch_format.read(path)
-    from rdc_jax.models.checkpoints import load_variables  # Orbax is slow to import.
-
-    return load_variables(path)

@@ -65,7 +65,7 @@ def write(
     Args:
       path: The file; it appears whole or not at all.
       variables: ``params`` and ``batch_stats``, each with a ``backbone``, as
-        ``rdc_jax.models.model.read_checkpoint`` gives them.
+        ``rdc_jax.models.load.read_checkpoint`` gives them.
       metadata: At least ``arch``; what else is worth keeping is kept.
 
     Raises:
@@ -124,7 +124,7 @@ def _digest(tensors: dict[str, np.ndarray], header: dict[str, str]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Convert a checkpoint on the command line."""
-    from rdc_jax.models.model import read_checkpoint  # it knows this module
+    from rdc_jax.models.load import read_checkpoint  # it knows this module
 
     parser = Parser(
         prog="python -m rdc_jax.models.weights",

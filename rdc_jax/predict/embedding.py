@@ -12,8 +12,11 @@ from jaxtyping import Float32, UInt8
 from rdc_jax.data.decode import UnreadableImage
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import printable
-from rdc_jax.data.transforms import resize_size, test_batch
-from rdc_jax.models.model import Model, load_backbone
+from rdc_jax.data.squares import Square
+from rdc_jax.data.transforms import test_batch
+from rdc_jax.models.load import load_backbone
+from rdc_jax.models.model import Model
+from rdc_jax.models.preprocessing import FIELD
 from rdc_jax.predict.pictures import AnyPicture, read_pictures
 from rdc_jax.predict.task import Support
 from rdc_jax.runtime.compiled import say_if_slow
@@ -86,6 +89,10 @@ class Embedder:
         if image_size < 1:
             raise UserError(f"image_size={image_size}: use a number above 0")
         self.image_size, self.normalize = image_size, normalize
+        wanted = FIELD
+        if isinstance(self.network, Model):
+            wanted = self.network.preprocessing
+        self.square = Square(*wanted.square_at(image_size))
         self.thumbnails, self.advance = thumbnails, advance
 
     def __str__(self) -> str:
@@ -107,8 +114,8 @@ class Embedder:
         keys, pictures = zip(*named, strict=True)
         names = [*map(printable, keys)]
         features, thumbnails, rows, unreadable = [], [], [], []
-        square = resize_size(self.image_size)
-        decoded = enumerate(read_pictures(pictures, square, thumbnails=self.thumbnails))
+        read = read_pictures(pictures, self.square, thumbnails=self.thumbnails)
+        decoded = enumerate(read)
         while chunk := list(itertools.islice(decoded, _BATCH)):
             squares = []
             for row, one in chunk:
@@ -142,7 +149,7 @@ class Embedder:
         images = np.concatenate([squares, filler])
         if self.normalize is None:
             # A copy that may be written to, as torch wants it.
-            images = np.array(test_batch(images, self.image_size))
+            images = np.array(test_batch(images, self.image_size, edge))
         else:
             margin = round((edge - self.image_size) / 2)
             inside = slice(margin, margin + self.image_size)

@@ -20,6 +20,7 @@ from rdc_jax.data.folder import is_image, open_folder
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import printable, sort_key
 from rdc_jax.data.parallel import threaded_map
+from rdc_jax.data.squares import Square
 from rdc_jax.runtime.errors import UserError
 
 THUMBNAIL = 160  # pixels of the longer edge
@@ -27,8 +28,8 @@ _QUALITY = 80
 
 # A file, an open picture, or decoded pixels.
 AnyPicture = pathlib.Path | Image.Image | UInt8[np.ndarray, "h w 3"]
-# Squeezed into a square, whatever its aspect, as networks of the field see it; and a
-# thumbnail in its own shape: JPEG bytes, empty where none was asked for.
+# A square, as the network wants it; and a thumbnail in its own shape: JPEG bytes, empty
+# where none was asked for.
 Decoded = tuple[UInt8[np.ndarray, "size size 3"], bytes]
 
 
@@ -82,13 +83,13 @@ def _walk(root: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def read_pictures(
-    pictures: Iterable[AnyPicture], size: int, *, thumbnails: bool = False
+    pictures: Iterable[AnyPicture], size: int | Square, *, thumbnails: bool = False
 ) -> Iterator[Decoded | UnreadableImage]:
     """Decode pictures in threads, a few ahead of the reader.
 
     Args:
       pictures: In any form.
-      size: Edge of the squares in pixels.
+      size: What the network's images are cut out of; a number: squeezed to that edge.
       thumbnails: Whether to make thumbnails too.
 
     Yields:
@@ -100,8 +101,7 @@ def read_pictures(
             image = _as_rgb(picture)
         except UnreadableImage as error:
             return error
-        square = np.asarray(image.resize((size, size), Image.Resampling.BILINEAR))
-        return square, _thumbnail(image) if thumbnails else b""
+        return Square.given(size).of(image), _thumbnail(image) if thumbnails else b""
 
     return threaded_map(read, pictures, batch=8)
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rdc_jax.methods.optimiser import make_optimiser, make_schedule
-from rdc_jax.models.model import Model, Variables, load_backbone
+from rdc_jax.models.load import load_backbone
+from rdc_jax.models.model import Model, Variables
 from rdc_jax.pretrain.input_pipeline import RunImages, images_a_step, make_batches
 from rdc_jax.pretrain.objectives import get_objective
 from rdc_jax.pretrain.options import Options, crop_sizes

@@ -130,12 +130,12 @@ def embed_folder(path: str, checkpoint: str, image_size: int | None) -> Rows:
     from rdc_jax.data.features import feature_cache
     from rdc_jax.data.open import open_source
     from rdc_jax.data.pixels import pixel_cache
-    from rdc_jax.data.transforms import resize_size
+    from rdc_jax.data.squares import Square
 
     source = open_source(str(pathlib.Path(path).absolute()), split="test")
-    feature_fn, fingerprint, size = _network(checkpoint, image_size)
+    feature_fn, fingerprint, square = _network(checkpoint, image_size)
     with tempfile.TemporaryDirectory() as folder:
-        pixels = pixel_cache(source, resize_size(size), folder, skip_unreadable=True)
+        pixels = pixel_cache(source, Square(*square), folder, skip_unreadable=True)
         features = feature_cache(
             pixels,
             feature_fn,
@@ -152,18 +152,18 @@ def embed_folder(path: str, checkpoint: str, image_size: int | None) -> Rows:
 @functools.lru_cache(maxsize=1)  # Queries and gallery share what is compiled.
 def _network(
     checkpoint: str, image_size: int | None
-) -> tuple[Callable[[Any], jax.Array], str, int]:
-    """Features of raw pictures, the identity of the weights, and the image size."""
+) -> tuple[Callable[[Any], jax.Array], str, tuple[int, bool, str]]:
+    """Features of raw pictures, the identity of the weights, and their squares."""
     from rdc_jax.data.transforms import test_batch
-    from rdc_jax.models.model import load_backbone
-    from rdc_jax.models.weights import packaged
+    from rdc_jax.models.load import load_backbone
 
-    if checkpoint != "packaged" and not pathlib.Path(checkpoint).exists():
-        raise UserError(f"there is no {checkpoint}: give a checkpoint, or 'packaged'")
-    model = load_backbone(packaged() if checkpoint == "packaged" else checkpoint)
+    model = load_backbone(checkpoint)
     size = image_size or model.metadata.get("image_size") or _FIELD_SIZE
 
-    def feature_fn(images: Any) -> jax.Array:
-        return model.embed(test_batch(images, size))
+    square = model.preprocessing.square_at(size)
 
-    return jax.jit(feature_fn), model.fingerprint, size
+    def feature_fn(images: Any) -> jax.Array:
+        return model.embed(test_batch(images, size, square[0]))
+
+    compiled = feature_fn if model.on_host else jax.jit(feature_fn)
+    return compiled, model.fingerprint, square

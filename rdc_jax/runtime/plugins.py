@@ -3,8 +3,25 @@
 import importlib.util
 import pathlib
 import sys
+from typing import Any
 
 from rdc_jax.runtime.errors import UserError
+
+
+def load_object(text: str) -> Any:
+    """Give what a Python file of the user's own calls by a name.
+
+    Args:
+      text: ``FILE.py:NAME``.
+
+    Raises:
+      UserError: There is no such file or name, or the file failed.
+    """
+    file, _, name = text.rpartition(":")
+    module = sys.modules[_module_name(load_plugin(file))]
+    if not hasattr(module, name):
+        raise UserError(f"{file} has no {name!r}: give a function that it defines")
+    return getattr(module, name)
 
 
 def load_plugin(path: str | pathlib.Path) -> pathlib.Path:
@@ -20,7 +37,7 @@ def load_plugin(path: str | pathlib.Path) -> pathlib.Path:
       UserError: There is no such file, or it failed.
     """
     path = pathlib.Path(path).expanduser().resolve()
-    module_name = f"rdc_jax_plugin_{path}"
+    module_name = _module_name(path)
     if module_name in sys.modules:
         return path
     if path.suffix != ".py" or not path.is_file():
@@ -38,3 +55,7 @@ def load_plugin(path: str | pathlib.Path) -> pathlib.Path:
         reason = f"{type(error).__name__}: {error}"
         raise UserError(f"plugin {path} failed with {reason}") from error
     return path
+
+
+def _module_name(path: str | pathlib.Path) -> str:
+    return f"rdc_jax_plugin_{path}"

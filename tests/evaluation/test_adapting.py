@@ -14,6 +14,7 @@ from PIL import Image
 from configs import eval as eval_config
 from rdc_jax import methods, models
 from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.squares import Square
 from rdc_jax.evaluation import datasets
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.datasets import DataSet
@@ -53,7 +54,7 @@ def dataset(options, tmp_path_factory):
         read=lambda i: Image.fromarray(pixels[i]),
         identity="world",
     )
-    return DataSet(images, options, tmp_path_factory.mktemp("cache"))
+    return DataSet(images, options, Square(18), tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +73,7 @@ def make(name, model, options, **changes):
 def run(scorer, dataset, engine, tasks=TASKS):
     counter = scorer.counter(engine, dataset, 1)
     max_batch = scorer.max_batch(1, tasks)
-    chunks = engine.run(counter, range(tasks), max_batch=max_batch)
-    return np.concatenate([judged.counts for judged in chunks])
+    return np.concatenate([*engine.run(counter, range(tasks), max_batch=max_batch)])
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,8 @@ from rdc_jax.runtime.errors import UserError
 FILES = ("ledger.jsonl", "results.json", "table.md")
 
 
-def content(folder, *files):
-    return {name: (folder / name).read_bytes() for name in files or FILES}
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+def content(workdir):
+    return {name: (workdir / name).read_bytes() for name in FILES}
 
 
 def test_an_evaluation_leaves_its_results(config, tmp_path):
@@ -61,32 +57,6 @@ def test_a_torn_run_goes_on_to_the_same_bytes(config, tmp_path):
         config.chunk = {27: 16}.get(kept, 4)  # may change: results do not
         evaluate(config.to_dict(), tmp_path / "run")
         assert content(tmp_path / "run") == whole
-
-
-@pytest.mark.usefixtures("finished")
-def test_lost_answers_are_computed_again(config, tmp_path, caplog):
-    folder = tmp_path / "run/answers"
-    whole = content(tmp_path / "run") | content(folder, *names(folder))
-    assert len(names(folder)) == 2
-    first, second = (folder / name for name in names(folder))
-    first.unlink()
-    second.write_bytes(second.read_bytes()[:200])
-    with caplog.at_level(logging.INFO, "rdc_jax"):
-        evaluate(config.to_dict(), tmp_path / "run")
-    assert "of 40 tasks are on record" in caplog.text
-    assert whole == content(tmp_path / "run") | content(folder, *names(folder))
-
-
-@pytest.mark.usefixtures("finished")
-def test_another_machine_s_tasks_are_not_mixed_in(config, tmp_path, monkeypatch):
-    shutil.rmtree(tmp_path / "run/answers")
-    monkeypatch.setattr("rdc_jax.evaluation.scoring.predictions", _all_wrong)
-    with pytest.raises(UserError, match="come out differently from those in"):
-        evaluate(config.to_dict(), tmp_path / "run")
-
-
-def _all_wrong(dist_qc):
-    return jnp.full(len(dist_qc), -1)
 
 
 def test_episodes_can_be_added_and_left_out(config, tmp_path):
@@ -297,3 +267,43 @@ def test_without_a_checkpoint_a_backbone_is_trained_once(config, tmp_path, monke
     evaluate(config.to_dict(), tmp_path / "run")
     assert trained == ["synthetic:objects"]
     assert (tmp_path / "run/backbone/checkpoints/1").is_dir()
+
+
+FUNCTION = """
+import numpy as np
+from rdc_jax.models import Preprocessing, from_function
+
+def load():
+    wants = Preprocessing(size=16, edge=20, keep_aspect=True, mean=(0.5, 0.5, 0.5))
+    def colours(images):
+        assert type(images) is np.ndarray and images.shape[1:] == (16, 16, 3)
+        return images.reshape(len(images), 4, 4, 4, 4, 3).mean((2, 4)).reshape(-1, 48)
+    return from_function(colours, preprocessing=wants)
+"""
+
+
+def test_a_function_of_a_file_is_evaluated(config, tmp_path, caplog):
+    (tmp_path / "mine.py").write_text(FUNCTION)
+    config.checkpoint = f"{tmp_path / 'mine.py'}:load"
+    config.shots, config.methods = "1", "npc_l2"
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        found = evaluate(config.to_dict(), tmp_path / "run")
+    assert found["rows"][0]["accuracy"] > 30
+    assert "images of the model: shorter side to 20 px (bilinear)" in caplog.text
+    checkpoint = found["provenance"]["checkpoint"]
+    assert checkpoint["arch"] == "colours"
+    assert "mean 0.5 0.5 0.5" in checkpoint["preprocessing"]
+    config.preprocessing.resize = "squeeze:24"
+    with pytest.raises(UserError, match=r"preprocessing"):
+        evaluate(config.to_dict(), tmp_path / "run")
+    config.methods, config.chunk = "rdc_ft", 4
+    with pytest.raises(UserError, match="colours is a function"):
+        evaluate(config.to_dict(), tmp_path / "other")
+
+
+def test_models_that_want_other_pixels_are_not_mixed(config, tmp_path):
+    (tmp_path / "mine.py").write_text(FUNCTION)
+    config.checkpoints = f"mine={tmp_path / 'mine.py'}:load"
+    config.methods = "npc_l2,npc_l2@mine"
+    with pytest.raises(UserError, match=r"config\.checkpoints\.mine wants its images"):
+        evaluate(config.to_dict(), tmp_path / "run")

@@ -8,7 +8,7 @@ import safetensors.numpy
 
 from rdc_jax import models
 from rdc_jax.models import weights
-from rdc_jax.models.model import read_checkpoint
+from rdc_jax.models.load import read_checkpoint
 from rdc_jax.runtime.errors import UserError
 
 

@@ -14,7 +14,7 @@ import pytest
 from data import pictures as drawn
 
 from rdc_jax.models import weights
-from rdc_jax.models.model import read_checkpoint
+from rdc_jax.models.load import read_checkpoint
 from rdc_jax.predict.__main__ import main
 
 

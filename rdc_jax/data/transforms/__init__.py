@@ -23,8 +23,6 @@ from rdc_jax.data.transforms.crop import sample_crop as sample_crop
 from rdc_jax.data.transforms.jitter import brightness as brightness
 from rdc_jax.data.transforms.jitter import colour as colour
 from rdc_jax.data.transforms.jitter import contrast as contrast
-from rdc_jax.data.transforms.pipelines import IMAGENET_MEAN as IMAGENET_MEAN
-from rdc_jax.data.transforms.pipelines import IMAGENET_STD as IMAGENET_STD
 from rdc_jax.data.transforms.pipelines import Augmentation as Augmentation
 from rdc_jax.data.transforms.pipelines import augment as augment
 from rdc_jax.data.transforms.pipelines import normalize as normalize

@@ -8,16 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, UInt8, UInt32
 
+from rdc_jax.core import imagenet
 from rdc_jax.data.transforms import jitter
 from rdc_jax.data.transforms.crop import Aspect, sample_crop
 from rdc_jax.data.transforms.resample import Box, resample_planes, resize
 
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
 JITTER = (0.6, 1.4)  # factors of brightness, contrast and colour
 
-_MEAN = np.asarray(IMAGENET_MEAN, np.float32)
-_STD = np.asarray(IMAGENET_STD, np.float32)
+_MEAN = np.asarray(imagenet.MEAN, np.float32)
+_STD = np.asarray(imagenet.STD, np.float32)
 
 Image = UInt8[Array | np.ndarray, "h w 3"]
 Images = UInt8[Array | np.ndarray, "b h w 3"]
@@ -39,10 +38,19 @@ def normalize(image: Float[Array, "*b h w 3"]) -> Float[Array, "*b h w 3"]:
     return (image / 255.0 - _MEAN) / _STD
 
 
-def test_transform(image: Image, size: int) -> Float[Array, "{size} {size} 3"]:
-    """Resize to ``resize_size(size)`` squared, crop the centre, normalise."""
-    resized = resize(image, resize_size(size))
-    margin = round((resize_size(size) - size) / 2)
+def test_transform(
+    image: Image, size: int, edge: int | None = None
+) -> Float[Array, "{size} {size} 3"]:
+    """Resize to a square of ``edge``, crop the centre, normalise.
+
+    Args:
+      image: One image, of any size.
+      size: Edge of the result in pixels.
+      edge: Of the square; None: ``resize_size(size)``.
+    """
+    edge = resize_size(size) if edge is None else edge
+    resized = resize(image, edge)
+    margin = round((edge - size) / 2)
     return normalize(resized[margin : margin + size, margin : margin + size])
 
 
@@ -97,26 +105,31 @@ def train_transform(
     return normalize(augment(image, augmentation, size))
 
 
-@partial(jax.jit, static_argnames="size")
-def test_batch(images: Images, size: int) -> Float[Array, "b {size} {size} 3"]:
+@partial(jax.jit, static_argnames=("size", "edge"))
+def test_batch(
+    images: Images, size: int, edge: int | None = None
+) -> Float[Array, "b {size} {size} 3"]:
     """``test_transform`` of each image."""
-    return jax.vmap(lambda image: test_transform(image, size))(images)
+    return jax.vmap(lambda image: test_transform(image, size, edge))(images)
 
 
-@partial(jax.jit, static_argnames=("size", "count"))
-def test_views(images: Images, size: int, count: int) -> list[Float[Array, "b _ _ 3"]]:
+@partial(jax.jit, static_argnames=("size", "count", "edge"))
+def test_views(
+    images: Images, size: int, count: int, edge: int | None = None
+) -> list[Float[Array, "b _ _ 3"]]:
     """Views of each image: its ``test_transform``; mirrored; uncropped, both ways.
 
     Args:
       images: Of any size.
-      size: Edge of the crop; uncropped images have the edge ``resize_size(size)``.
+      size: Edge of the crop.
       count: The first so many, one batch each.
+      edge: Of the uncropped images; None: ``resize_size(size)``.
     """
-    cropped = test_batch(images, size)
+    edge = resize_size(size) if edge is None else edge
+    cropped = test_batch(images, size, edge)
     views = [cropped, cropped[:, :, ::-1]]
     if count > len(views):
-        whole = jax.vmap(lambda image: normalize(resize(image, resize_size(size))))
-        uncropped = whole(images)
+        uncropped = jax.vmap(lambda image: normalize(resize(image, edge)))(images)
         views += [uncropped, uncropped[:, :, ::-1]]
     return views[:count]
 
