@@ -25,8 +25,8 @@ from rdc_jax.runtime.errors import UserError
 _CONFIGS = pathlib.Path(__file__).parent / "configs"
 _CONFIG = rdc_flags.define_config(
     str(_CONFIGS / "pretrain.py:paper"),
-    "Config file, with :paper, :reduced, :protonet or :test; configs/pretrain.py:paper "
-    "if not given.",
+    "Config file, with :paper, :reduced, :test or a system as in :protonet,test; "
+    "configs/pretrain.py:paper if not given.",
 )
 _WORKDIR = flags.DEFINE_string("workdir", None, "Directory the run lives in.")
 _PROCESSES = rdc_flags.define_processes()

@@ -89,8 +89,8 @@ def rdc(episodes: int) -> None:
         path = pathlib.Path(folder) / "ledger.jsonl"
         with Ledger(path, {"config": {}}) as ledger:
             start = time.perf_counter()
-            for counts in chunks:
-                ledger.append(Stage("benchmark", 1, "features"), counts)
+            for judged in chunks:
+                ledger.append(Stage("benchmark", 1, "features"), judged.counts)
             seconds = time.perf_counter() - start - engine.compiling
     names = ", ".join(entry.name for entry in scorer.entries)
     print(

@@ -93,6 +93,7 @@ def _paper() -> ml_collections.ConfigDict:
             "dirichlet": 0.0,  # Above 0: uneven classes among the queries.
             "episodes": 2000,
             "seed": 0,
+            "predictions": False,  # Write every query's answers, predictions.parquet.
             "chunk": 0,  # Most tasks at a time; 0: by the memory there is.
         }
     )

@@ -110,7 +110,8 @@ def test_an_evaluation_lists_everything_and_methods_of_ones_own(tmp_path):
 
 def test_pretraining_lists_its_own_configs():
     text = listing.for_pretraining(CONFIGS, OBJECTIVES)
-    assert ":protonet" in text and "configs/eval.py" not in text
+    assert re.search(r"^ +:protonet +--config.method='protonet'", text, re.MULTILINE)
+    assert ":reduced" in text and "configs/eval.py" not in text
     assert re.search(r"^  cross_entropy +\w+", text, re.MULTILINE)
     assert set(DATASETS) <= set(text.split())
     assert too_wide(text) == []

@@ -1,4 +1,6 @@
-"""A network and images so small that a test can train on them."""
+"""Networks and images so small that a test can train on them."""
+
+import functools
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ from PIL import Image
 
 from rdc_jax.models.conv import Conv
 from rdc_jax.models.norm import BatchNorm
+from rdc_jax.models.resnet import BasicBlock, ResNet
 
 SIZE = 16
 
@@ -23,6 +26,14 @@ class TinyNet(nn.Module):
         x = nn.relu(BatchNorm(dtype=self.dtype, name="norm")(x, train=train))
         features = nn.Dense(8, dtype=self.dtype, name="dense")(x.mean((1, 2)))
         return features.astype(jnp.float32), {}
+
+
+TinyResNet = functools.partial(
+    ResNet,
+    (functools.partial(BasicBlock, 4), functools.partial(BasicBlock, 8, 2)),
+    stem=False,
+)
+"""Two residual blocks, which take a norm: 8 features."""
 
 
 def write_images(root, *, per_class=12):

@@ -1,7 +1,7 @@
 r"""An objective of your own, and an adversary around any objective on tasks.
 
 python run_pretrain.py --config=configs/pretrain.py:test --workdir=runs/cosine \
-    --config.plugins=objective.py --config.method='adversarial(inner=cosine;step=.02)' \
+    --config.plugins=objective.py --config.method='cosine+adversarial(step=.02)' \
     --config.episode.way=4 --config.episode.shot=1 --config.episode.query=3
 """
 
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from rdc_jax.models.model import Model, Spec
 from rdc_jax.pretrain.objectives import (
-    Objective,
+    Wrapper,
     classify,
     get_objective,
     register,
@@ -51,21 +51,12 @@ class Cosine:
 
 
 @dataclasses.dataclass(frozen=True)
-class Adversarial:
+class Adversarial(Wrapper):  # It has the other objective as ``inner``.
     """Trains on images that have been moved to raise the loss of another objective."""
 
-    inner: Objective
     step: float
 
-    # All but the loss is the other objective's.
-    spec = property(lambda self: self.inner.spec)
-    batches = property(lambda self: self.inner.batches)
-    method = property(lambda self: self.inner.method)
-    metrics = property(lambda self: (*self.inner.metrics, "clean_loss"))
-
-    def init(self, key, size):
-        """Draw the other objective's weights."""
-        return self.inner.init(key, size)
+    own_metrics = ("clean_loss",)
 
     def loss(self, variables, batch, key, *, train=True):
         """Ascend on the images in eval mode, then take the loss there."""
@@ -73,17 +64,17 @@ class Adversarial:
 
         def loss_of(images):
             moved = batch._replace(images=images)
-            return self.inner.loss(variables, moved, inner_key, train=False)[0]
+            return self.inner.loss(fixed, moved, inner_key, train=False)[0]
 
+        # The adversary is fixed: no gradient of the weights goes through it.
+        fixed = jax.lax.stop_gradient(variables)
         clean_loss, ascent = jax.value_and_grad(loss_of)(batch.images)
         length = self.step * jax.random.uniform(random_key)
-        # The adversary is fixed: no gradient of the weights goes through it.
-        images = jax.lax.stop_gradient(batch.images + length * jnp.sign(ascent))
+        images = batch.images + length * jnp.sign(ascent)
         loss, aux = self.inner.loss(
             variables, batch._replace(images=images), inner_key, train=train
         )
-        clean = {"clean_loss": jax.lax.stop_gradient(clean_loss)}
-        return loss, aux._replace(metrics=aux.metrics | clean)
+        return loss, aux._replace(metrics=aux.metrics | {"clean_loss": clean_loss})
 
 
 @register("cosine")

@@ -84,7 +84,7 @@ def _config(path: pathlib.Path, folder: pathlib.Path | None = None) -> str:
     variants = said.group(1).replace(":", "").split("|") if said else []
     name = path.relative_to((folder or path.parent).parent).as_posix()
     about = paragraph(text.splitlines()[0] if text else "", indent=4)
-    described = list(_described(tree, variants))
+    described = [*_described(tree, variants), *_systems(tree)]
     if not described:
         suffix = f"  :{', :'.join(variants)}" if variants else ""
         return f"  {name}{suffix}\n{about}"
@@ -98,6 +98,14 @@ def _described(tree: ast.Module, variants: list[str]) -> Iterator[tuple[str, str
         if function := made.get(f"_{variant}"):
             text = ast.get_docstring(function) or ""
             yield f":{variant}", text.splitlines()[0]
+
+
+def _systems(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Variants that a file has in a dict of that name, by what they minimise."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SYSTEMS":
+            for name, method in ast.literal_eval(node.value).items():
+                yield f":{name}", f"--config.method='{method}', on few-shot tasks."
 
 
 def _sections(*parts: tuple[str, str, str]) -> str:

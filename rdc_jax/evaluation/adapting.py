@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from rdc_jax.core.batching import chunk_size
 from rdc_jax.evaluation.datasets import DataSet, Numbers, Source
 from rdc_jax.evaluation.engine import Counter, Engine
 from rdc_jax.evaluation.options import Entry, Options
-from rdc_jax.evaluation.scoring import count_correct, with_labels
+from rdc_jax.evaluation.scoring import Judged, judge, with_labels
 from rdc_jax.methods import Task
 from rdc_jax.methods.adapt import Adaptation, Before, answers, start_phase, trajectory
 from rdc_jax.models.model import Model
@@ -63,7 +63,8 @@ class AdaptationScorer:
     @property
     def record(self) -> dict[str, Any]:
         """What the ledger notes of it."""
-        return {"columns": self.columns, "model": self.model.fingerprint}
+        model = self.model.fingerprint
+        return {"columns": self.columns, "methods": [self.name], "model": model}
 
     @property
     def method(self) -> Adaptation:
@@ -90,7 +91,7 @@ class AdaptationScorer:
           UserError: It does not fit.
         """
         self.entry.check(self.options.task(shot, (1,)), self.model)
-        one = functools.partial(_count_all, self.method)
+        one = functools.partial(_judge_all, self.method, self.options.predictions)
         jax.eval_shape(one, self.model, *self._shapes(shot))
 
     def counter(self, engine: Engine, dataset: DataSet, shot: int) -> Counter:
@@ -99,20 +100,25 @@ class AdaptationScorer:
         if loop == "auto":
             loop = "python" if jax.default_backend() == "cpu" else "compiled"
 
-        def count(numbers: Numbers) -> Array:
+        distances = self.options.predictions
+
+        def count(numbers: Numbers) -> Judged:
             task, labels_eq = self._tasks(engine, dataset, shot, numbers)
             if loop == "compiled":
                 return engine.map(
-                    _count_all,
+                    _judge_all,
                     *(task, labels_eq),
-                    static=(self.method,),
+                    static=(self.method, distances),
                     shared=(jax.device_put(self.model, engine.layout.replicated),),
                 )
-            counts = [
-                engine.map(_count, state, task, labels_eq, static=(phase,))
-                for phase, state in self._states(engine, task)
-            ]
-            return jnp.stack(counts, axis=1)
+            return _joined(
+                [
+                    engine.map(
+                        _judge, state, task, labels_eq, static=(phase, distances)
+                    )
+                    for phase, state in self._states(engine, task)
+                ]
+            )
 
         return count
 
@@ -198,18 +204,32 @@ def _first_step(phase: Adaptation, model: Model, task: Task) -> PyTree:
     return phase.step(_init(phase, model, task), task, task.key)
 
 
-def _count(
-    phase: Adaptation, state: PyTree, task: Task, labels_q: Int[Array, " q"]
-) -> Int[Array, ""]:
-    return count_correct(phase, phase.classify(state, task), task, labels_q)
+def _judge(
+    phase: Adaptation,
+    keep_distances: bool,
+    state: PyTree,
+    task: Task,
+    labels_q: Int[Array, " q"],
+) -> Judged:
+    return judge(phase, phase.classify(state, task), task, labels_q, keep_distances)
 
 
-def _count_all(
-    method: Adaptation, model: Model, task: Task, labels_q: Int[Array, " q"]
-) -> Int[Array, " m"]:
+def _judge_all(
+    method: Adaptation,
+    keep_distances: bool,
+    model: Model,
+    task: Task,
+    labels_q: Int[Array, " q"],
+) -> Judged:
     dist_mqc = answers(method, model, task)
-    counts = [count_correct(method, dist_qc, task, labels_q) for dist_qc in dist_mqc]
-    return jnp.stack(counts)
+    judged = [judge(method, one, task, labels_q, keep_distances) for one in dist_mqc]
+    return _joined(judged)
+
+
+def _joined(along: Sequence[Judged]) -> Judged:
+    """The counts after all recorded steps, with the answers after the last."""
+    counts = jnp.concatenate([judged.counts for judged in along], axis=-1)
+    return along[-1]._replace(counts=counts)
 
 
 def _features(phase: Adaptation, state: PyTree, task: Task) -> PyTree:

@@ -2,7 +2,7 @@
 
 import functools
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import jax
 import numpy as np
@@ -14,6 +14,7 @@ from rdc_jax.data.pixels import PixelCache, pixel_cache
 from rdc_jax.data.squares import Square
 from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.evaluation import features
+from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import Task
 from rdc_jax.models.model import Model
@@ -91,6 +92,24 @@ class DataSet:
             key=_keys(jax.random.key(self._options.seed), numbers),
         )
         return jax.device_put((task, made.labels[:, s:]), sharding)
+
+    def answered(
+        self, shot: int, answers: Mapping[str, Int[np.ndarray, "e q"]]
+    ) -> Answered:
+        """Put answers, by method, beside the first tasks that they are of."""
+        sampler, pixels = self.samplers[shot], self.pixels
+        made = sampler(range(self._options.episodes))
+        queries = np.s_[:, sampler.spec.support_size :]
+        return Answered(
+            class_names=pixels.class_names,
+            image_names=[self.images.ids[row] for row in pixels.rows],
+            image_classes=pixels.labels,
+            pixels=pixels.images,
+            classes=made.classes,
+            images=made.indices[queries],
+            labels=made.labels[queries],
+            answers=answers,
+        )
 
     def _samplers(self, labels: Int32[np.ndarray, " n"]) -> dict[int, TaskSampler]:
         options = self._options

@@ -9,6 +9,7 @@ import collections
 import functools
 import logging
 import math
+import operator
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
-from jaxtyping import Array, Int
+from jaxtyping import Int
 
 from rdc_jax.core.batching import over_episodes
 from rdc_jax.runtime.errors import UserError
@@ -25,8 +26,9 @@ from rdc_jax.runtime.processes import any_process, broadcast_from_first, make_la
 _log = logging.getLogger(__name__)
 
 PyTree = Any
-Counter = Callable[[Int[np.ndarray, " e"]], Array]
-"""Sends the tasks of these numbers to the devices; gives their counts, ``[e, m]``."""
+Counter = Callable[[Int[np.ndarray, " e"]], PyTree]
+"""Sends the tasks of these numbers to the devices; gives arrays ``[e, ...]`` of them,
+such as counts."""
 
 
 class Engine:
@@ -111,7 +113,7 @@ class Engine:
 
     def run(
         self, count: Counter, tasks: range, *, max_batch: int, prefetch: int = 0
-    ) -> Iterator[Int[np.ndarray, "e m"]]:
+    ) -> Iterator[PyTree]:
         """Count over consecutive tasks.
 
         Args:
@@ -121,7 +123,7 @@ class Engine:
           prefetch: Chunks to send to the devices before the first one is collected.
 
         Yields:
-          Counts, in order.
+          What ``count`` gives, as NumPy arrays, in order.
 
         Raises:
           UserError: One task a device does not fit into memory.
@@ -137,14 +139,15 @@ class Engine:
                 if counts is None:
                     self._halve(share)
                     break
-                yield counts[done - start : tasks.stop - start]
+                wanted = slice(done - start, tasks.stop - start)
+                yield jax.tree.map(operator.itemgetter(wanted), counts)
                 done = min(start + chunk, tasks.stop)
 
     def _chunks(
         self, count: Counter, tasks: range, share: int, prefetch: int
-    ) -> Iterator[tuple[int, Int[np.ndarray, "e m"] | None]]:
+    ) -> Iterator[tuple[int, PyTree]]:
         """Counts of each chunk; later ones are computed while one is collected."""
-        pending: collections.deque[tuple[int, Array | None]] = collections.deque()
+        pending: collections.deque[tuple[int, PyTree]] = collections.deque()
         for start in range(tasks.start, tasks.stop, share * jax.process_count()):
             first = start + share * jax.process_index()
             # The last chunk is filled up with its last task.
@@ -183,10 +186,10 @@ class Engine:
         )
 
 
-def _collect(counts: Array | None) -> Int[np.ndarray, "e m"] | None:
+def _collect(counts: PyTree) -> PyTree:
     """Counts of a whole chunk, or None when any process was out of memory."""
     try:
-        local = None if counts is None else np.asarray(counts)
+        local = jax.tree.map(np.asarray, counts)
     except jax.errors.JaxRuntimeError as error:  # It comes to light only now.
         _raise_others(error)
         local = None
@@ -194,7 +197,9 @@ def _collect(counts: Array | None) -> Int[np.ndarray, "e m"] | None:
         return None
     if jax.process_count() == 1:
         return local
-    return np.asarray(multihost_utils.process_allgather(local, tiled=True))
+    return jax.tree.map(
+        np.asarray, multihost_utils.process_allgather(local, tiled=True)
+    )
 
 
 def _raise_others(error: jax.errors.JaxRuntimeError) -> None:

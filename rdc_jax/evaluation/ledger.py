@@ -25,10 +25,11 @@ from rdc_jax.runtime.workdir import check_same_run
 
 _log = logging.getLogger(__name__)
 
-_FORMAT = 2
+_FORMAT = 3
 # What may differ when a run goes on: where things are (their content is held by
 # fingerprints), which methods (groups hold those on record) and how many episodes are
-# wanted, how many are computed at a time, and what results are called.
+# wanted, how many are computed at a time, what is kept beside the counts, and what
+# results are called.
 _FREE = frozenset(
     {
         "config.systems",
@@ -41,6 +42,7 @@ _FREE = frozenset(
         "config.checkpoint",
         "config.chunk",
         "config.plugins",
+        "config.predictions",
         "config.pretrain.plugins",
         "checkpoint.training",
     }
@@ -97,6 +99,10 @@ class Ledger:
         return self
 
     def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
         self._file.close()
 
     def begin(self, group: str, record: Mapping[str, Any]) -> None:

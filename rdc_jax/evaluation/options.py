@@ -99,6 +99,7 @@ class Options:
       query: Images to classify a class.
       dirichlet: Concentration of uneven class proportions; None: even.
       episodes: Tasks for each data set and shot.
+      predictions: Whether each query's answers and distances are written.
       seed: Of the tasks.
       chunk: Tasks at a time, over all devices; 0: by an estimate of the memory.
       rdc: Parameters of RDC.
@@ -127,6 +128,7 @@ class Options:
     query: int
     dirichlet: float | None
     episodes: int
+    predictions: bool
     seed: int
     chunk: int
     rdc: RDCParams

@@ -7,7 +7,8 @@ import csv
 import io
 import json
 import pathlib
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from rdc_jax.evaluation import (
     table,
     warnings,
 )
+from rdc_jax.evaluation.confusion import Answered
+from rdc_jax.evaluation.hardest import THUMBNAILS, hardest, save
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.runtime import checksums
@@ -30,13 +33,19 @@ from rdc_jax.runtime.redact import publishable
 RESULTS, TABLE, TASKS = "results.json", "table.md", "tasks.csv"
 
 Row = dict[str, Any]
+# From a data set and shot to its tasks with their answers.
+Find = Callable[[str, int], Answered]
 
 _FORMAT = 1
 _ADVICE = "make room, then run the same command"
 
 
 def write(
-    workdir: pathlib.Path, ledger: Ledger, options: Options, datasets: Sequence[str]
+    workdir: pathlib.Path,
+    ledger: Ledger,
+    options: Options,
+    datasets: Sequence[str],
+    find: Find,
 ) -> dict[str, Any]:
     """Sum a ledger up, and write what comes out into the work directory.
 
@@ -45,6 +54,7 @@ def write(
       ledger: With all its episodes.
       options: Of the run.
       datasets: Names of the data sets, in the order of the tables.
+      find: Gives the tasks of a data set and shot, with the answers of all methods.
 
     Returns:
       What ``results.json`` holds.
@@ -53,12 +63,28 @@ def write(
       UserError: A file cannot be written.
     """
     tasks = by_task(ledger, options, datasets)
-    results = collect(ledger, options, datasets)
+    results = collect(ledger, options, datasets, find)
+    if options.predictions:
+        results |= _hardest(workdir / THUMBNAILS, options, datasets, find)
     results = checksums.add(results | {"tasks": checksums.of_json(tasks)})
     write_text(workdir / TASKS, tasks, _ADVICE)
-    write_text(workdir / RESULTS, json.dumps(results, indent=1) + "\n", _ADVICE)
+    write_text(workdir / RESULTS, _json(results), _ADVICE)
     write_text(workdir / TABLE, table.markdown(results), _ADVICE)
     return results
+
+
+def _hardest(
+    path: pathlib.Path, options: Options, datasets: Sequence[str], find: Find
+) -> dict[str, Any]:
+    """Rows of the hardest images, and the digest of their thumbnails."""
+    rows, pictures = [], []
+    for shot in options.shots:
+        for dataset in datasets:
+            answered = find(dataset, shot)
+            for row in hardest(answered):
+                pictures.append(answered.pixels[row.pop("row")])
+                rows.append({"dataset": dataset, "shot": shot} | row)
+    return {"hardest": rows, "thumbnails": save(path, pictures)}
 
 
 def by_task(ledger: Ledger, options: Options, datasets: Sequence[str]) -> str:
@@ -81,20 +107,26 @@ def by_task(ledger: Ledger, options: Options, datasets: Sequence[str]) -> str:
 
 
 def collect(
-    ledger: Ledger, options: Options, datasets: Sequence[str]
+    ledger: Ledger, options: Options, datasets: Sequence[str], find: Find
 ) -> dict[str, Any]:
     """Make the content of ``results.json``: nothing in it depends on time or place.
 
     See ``write`` for the arguments.
     """
-    rows, curves, neighbours, purity, faults = [], [], [], [], []
+    rows, classes, curves, neighbours, purity, faults = [], [], [], [], [], []
+    class_names = {}
     for shot in options.shots:
         parts: dict[str, list[Row]] = {"rows": [], "curves": [], "neighbours": []}
         diagnosed = []
         for dataset in datasets:
             place = {"dataset": dataset, "shot": shot}
             counts = _counts(ledger, dataset, shot, options.episodes)
-            found = {"rows": _method_rows(counts, options, shot)}
+            answered = find(dataset, shot)
+            class_names[dataset] = list(answered.class_names)
+            found = {"rows": _method_rows(counts, answered, options, shot)}
+            for entry in options.methods:
+                own = {"method": entry.name, "title": entry.title}
+                classes.append(place | own | answered.confusion(entry.name))
             found["curves"] = diagnostics.accuracy_by_step(counts, options, shot)
             if diagnostics.COLUMNS[0] in counts:
                 sets = diagnostics.neighbour_sets(counts, options.spec(shot))
@@ -113,6 +145,8 @@ def collect(
         "rows": rows,
         "averages": _averages(rows),
         "published": published.collect(rows, way=options.way, systems=options.systems),
+        "class_names": class_names,
+        "classes": classes,
         "curves": curves,
         "neighbours": neighbours,
         "purity": purity,
@@ -120,6 +154,15 @@ def collect(
         "examples": example_tasks.run_id(ledger.header),
         "provenance": _provenance(ledger, options),
     }
+
+
+def _json(results: dict[str, Any]) -> str:
+    """Write JSON for people too: lists of numbers, as rows of matrices, in a line."""
+    text = json.dumps(results, indent=1) + "\n"
+    # Strings have no line breaks in JSON, so none of them looks like such a list.
+    number = r"(?:-?[\d.e+-]+|null)"
+    rows = rf"\[\n\s*{number}(?:,\n\s*{number})*\n\s*\]"
+    return re.sub(rows, lambda found: re.sub(r"\s+", "", found[0]), text)
 
 
 def _provenance(ledger: Ledger, options: Options) -> dict[str, Any]:
@@ -146,7 +189,9 @@ def _counts(
     return columns
 
 
-def _method_rows(counts: diagnostics.Counts, options: Options, shot: int) -> list[Row]:
+def _method_rows(
+    counts: diagnostics.Counts, answered: Answered, options: Options, shot: int
+) -> list[Row]:
     """One row a method, with its gain over the baseline where that was run."""
     queries = options.spec(shot).query_size
     accuracy = {m.name: 100 * counts[m.name] / queries for m in options.methods}
@@ -161,6 +206,7 @@ def _method_rows(counts: diagnostics.Counts, options: Options, shot: int) -> lis
             "episodes": len(accuracy[method.name]),
             "accuracy": mean.mean,
             "ci95": mean.ci95,
+            **answered.rows(method.name),
         }
         if options.baseline in accuracy and method.name != options.baseline:
             gain = statistics.gain(accuracy[method.name], accuracy[options.baseline])

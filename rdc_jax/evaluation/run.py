@@ -16,13 +16,15 @@ from rdc_jax.data.squares import Square
 from rdc_jax.evaluation import example_tasks, results
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.arrange import Scorer, arrange
+from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
 from rdc_jax.evaluation.engine import Engine
 from rdc_jax.evaluation.features import compiled, feature_fn
 from rdc_jax.evaluation.identity import identify
-from rdc_jax.evaluation.ledger import Ledger, Stage
+from rdc_jax.evaluation.ledger import Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.progress import Progress
+from rdc_jax.evaluation.record import Record
 from rdc_jax.evaluation.scoring import FeatureScorer
 from rdc_jax.methods.adapt import Adaptation
 from rdc_jax.models.load import load_model
@@ -34,8 +36,6 @@ from rdc_jax.runtime.threads import one_lapack_thread
 from rdc_jax.runtime.workdir import claim
 
 _log = logging.getLogger(__name__)
-
-LEDGER = "ledger.jsonl"
 
 
 class Missing(NamedTuple):
@@ -52,9 +52,10 @@ def evaluate(
 ) -> dict[str, Any] | None:
     """Evaluate methods on data sets, or go on with a run that was interrupted.
 
-    The work directory gets ``ledger.jsonl``, ``results.json``, ``table.md``,
-    ``examples`` and ``cache``. A finished run is only summed up again; with methods
-    added to its config, only these are computed.
+    The work directory gets ``ledger.jsonl``, ``answers``, ``results.json``,
+    ``tasks.csv``, ``table.md``, ``examples`` and ``cache``, and if it is asked for
+    ``predictions.parquet``. A finished run is only summed up again; with methods added
+    to its config, only these are computed.
 
     Args:
       config: A plain dict of the fields of ``configs/eval.py``.
@@ -86,18 +87,40 @@ def evaluate(
             for shot in options.shots:
                 scorer.check(shot)
         _decode(datasets, source)
-        ledger, groups = None, {}
+        record, groups = None, {}
         if is_first():
             header = identify(config, options, models[""], datasets, source)
-            ledger = stack.enter_context(Ledger(workdir / LEDGER, header))
-            groups = {name: found["columns"] for name, found in ledger.groups.items()}
+            record = stack.enter_context(Record(workdir, header, options))
+            recorded = record.ledger.groups.items()
+            groups = {name: found["columns"] for name, found in recorded}
         scorers = arrange(options, models, source, broadcast_from_first(groups))
-        run = _Run(options, models[""], scorers, ledger)
+        run = _Run(options, models[""], scorers, record)
         for missing in run.missing(datasets):
             run.compute(missing)
-        if ledger is None:
+        if record is None:
             return None
-        return results.write(workdir, ledger, options, [d.name for d in datasets])
+        return _write(workdir, record, options, datasets)
+
+
+def _write(
+    workdir: pathlib.Path, record: Record, options: Options, datasets: list[DataSet]
+) -> dict[str, Any]:
+    by_name = {dataset.name: dataset for dataset in datasets}
+
+    def find(dataset: str, shot: int) -> Answered:
+        return by_name[dataset].answered(shot, record.read(dataset, shot))
+
+    if options.predictions:
+        # Only here: pyarrow takes its time to import.
+        from rdc_jax.evaluation import predictions
+
+        parts = (
+            (name, shot, find(name, shot), record.read(name, shot, "distances"))
+            for shot in options.shots
+            for name in by_name
+        )
+        predictions.write(workdir / predictions.PREDICTIONS, options.way, parts)
+    return results.write(workdir, record.ledger, options, [*by_name], find)
 
 
 def _open_source(
@@ -183,7 +206,7 @@ class _Run:
       options: Of the run.
       model: Of ``config.checkpoint``.
       scorers: What is counted.
-      ledger: In the first process; None in others.
+      record: In the first process; None in others.
     """
 
     def __init__(
@@ -191,14 +214,14 @@ class _Run:
         options: Options,
         model: Model,
         scorers: list[Scorer],
-        ledger: Ledger | None,
+        record: Record | None,
     ) -> None:
         self.options, self.model = options, model
-        self.scorers, self.ledger = scorers, ledger
+        self.scorers, self.record = scorers, record
         self.engine = Engine(chunk=options.chunk)
-        if ledger is not None:
+        if record is not None:
             for scorer in scorers:
-                ledger.begin(scorer.name, scorer.record)
+                record.ledger.begin(scorer.name, scorer.record)
 
     def missing(self, datasets: list[DataSet]) -> Iterator[Missing]:
         """Give what is not on record, stage by stage."""
@@ -208,7 +231,7 @@ class _Run:
             for dataset in datasets:
                 for shot in self.options.shots:
                     stage = Stage(dataset.name, shot, scorer.name)
-                    done = self.ledger.done(stage) if self.ledger else 0
+                    done = self.record.done(stage) if self.record else 0
                     tasks = range(broadcast_from_first(done), episodes)
                     missing.append(Missing(stage, scorer, dataset, tasks))
         total, left = len(missing) * episodes, collections.Counter[str]()
@@ -216,11 +239,11 @@ class _Run:
             left[each.stage.group] += len(each.tasks)
         if left.total() < total:
             _log.info("%d of %d tasks are on record", total - left.total(), total)
-        with Progress(total, left, shown=self.ledger is not None) as self.progress:
+        with Progress(total, left, shown=self.record is not None) as self.progress:
             yield from (each for each in missing if each.tasks)
 
     def compute(self, missing: Missing) -> None:
-        """Count over the tasks of one stage, chunk by chunk into the ledger."""
+        """Judge the tasks of one stage, chunk by chunk onto the record."""
         stage, scorer, dataset, tasks = missing
         self._example(dataset, stage.shot)
         method = scorer.entries[-1].name
@@ -233,20 +256,23 @@ class _Run:
             max_batch=scorer.max_batch(stage.shot, tasks.stop),
             prefetch=scorer.prefetch,
         )
-        for number, counts in enumerate(chunks):
-            if self.ledger is None:
+        first = tasks.start
+        for judged in chunks:
+            if self.record is None:
                 continue
-            if number == 0 and isinstance(scorer, AdaptationScorer):
+            if first == tasks.start and isinstance(scorer, AdaptationScorer):
                 self._trained_example(scorer, dataset, stage.shot)
-            self.ledger.append(stage, counts)
+            self.record.append(stage, first, judged)
+            count = len(judged.counts)
+            first += count
             now = time.monotonic() - self.engine.compiling
-            accuracy_e = 100 * self.ledger.counts(stage)[:, shown] / queries
-            self.progress.add(stage, len(counts), now - mark, accuracy_e, method)
+            accuracy_e = 100 * self.record.ledger.counts(stage)[:, shown] / queries
+            self.progress.add(stage, count, now - mark, accuracy_e, method)
             mark = now
 
     def _example(self, dataset: DataSet, shot: int) -> None:
         """Keep a task for pictures; first, so that a kill does not leave it out."""
-        if self.ledger is None:
+        if self.record is None:
             return
         embedded = any(
             isinstance(scorer, FeatureScorer) and scorer.model is self.model
@@ -259,7 +285,7 @@ class _Run:
             embed = compiled(feature_fn("features", self.options), self.model)
             return np.asarray(embed(self.model, dataset.pixels.images[rows]))
 
-        home, header = self.ledger.path.parent, self.ledger.header
+        home, header = self.record.home
         example_tasks.write(home, header, dataset, shot, features_of, self.options)
 
     def _trained_example(
@@ -269,9 +295,9 @@ class _Run:
 
         A kill in between leaves the tasks to be computed again, and then this too.
         """
-        assert self.ledger is not None
+        assert self.record is not None
         example_tasks.write(
-            *(self.ledger.path.parent, self.ledger.header, dataset, shot),
+            *(*self.record.home, dataset, shot),
             lambda _: scorer.example_features(self.engine, dataset, shot),
             *(self.options, scorer.entry),
         )

@@ -1,11 +1,11 @@
-"""What is counted of a task: right answers of methods, and how neighbour sets look.
+"""What is kept of a task: the answers of methods, and counts of the right ones.
 
 Labels of queries are used here, and by no method: a ``Task`` lacks them.
 """
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,20 @@ from rdc_jax.evaluation.options import Entry, Options
 from rdc_jax.methods import Method, Task
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
+
+
+class Judged(NamedTuple):
+    """What is kept of a task; with a leading axis, of several.
+
+    Attributes:
+      counts: Of right answers, and of what else a scorer's columns name.
+      answers: The class of each query by each method; -1 where there is none.
+      distances: Those that the answers rest on, if they are asked for.
+    """
+
+    counts: Int[Array, "... m"]
+    answers: Int[Array, "... a q"]
+    distances: Float[Array, "... a q c"] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,11 +68,12 @@ class FeatureScorer:
         model = (
             self.model.whole_fingerprint if self._weights else self.model.fingerprint
         )
-        return {"columns": self.columns, "model": model}
+        methods = [entry.name for entry in self.entries]
+        return {"columns": self.columns, "methods": methods, "model": model}
 
     def max_batch(self, shot: int, tasks: int) -> int:
         """Estimate how many of the tasks a device can take, by their intermediates."""
-        one = functools.partial(count_on_features, *self._static, self._weights)
+        one = functools.partial(judge_on_features, *self._static, self._weights)
         return chunk_size(one, *self._shapes(shot, (tasks,)))
 
     def check(self, shot: int) -> None:
@@ -69,7 +84,7 @@ class FeatureScorer:
         """
         for entry in self.entries:
             entry.check(self.options.task(shot, (1,)), self.model)
-        one = functools.partial(count_on_features, *self._static)
+        one = functools.partial(judge_on_features, *self._static)
         jax.eval_shape(one, self._weights, *self._shapes(shot))
 
     def counter(self, engine: Engine, dataset: DataSet, shot: int) -> Counter:
@@ -80,10 +95,10 @@ class FeatureScorer:
         sharded = engine.layout.sharded
         gather = functools.partial(_gather(sharded), on_devices)
 
-        def count(numbers: Numbers) -> Array:
+        def count(numbers: Numbers) -> Judged:
             task, labels_eq = dataset.tasks(shot, numbers, gather, sharded)
             return engine.map(
-                count_on_features,
+                judge_on_features,
                 *(task, labels_eq),
                 static=self._static,
                 shared=(weights,),
@@ -97,11 +112,12 @@ class FeatureScorer:
         return self.entries[0].method.inputs
 
     @property
-    def _static(self) -> tuple[tuple[Method, ...], RDCParams | None]:
-        """The methods, and whose neighbour sets are diagnosed."""
+    def _static(self) -> tuple[tuple[Method, ...], RDCParams | None, bool]:
+        """The methods, whose neighbour sets are diagnosed, whether distances stay."""
         used = any(entry.uses_neighbours for entry in self.entries)
         methods = tuple(entry.method for entry in self.entries)
-        return methods, self.options.rdc if used else None
+        diagnosed = self.options.rdc if used else None
+        return methods, diagnosed, self.options.predictions
 
     @property
     def _weights(self) -> Model | None:
@@ -117,26 +133,37 @@ class FeatureScorer:
         return with_labels(self.options.task(shot, row), lead)
 
 
-def count_on_features(
+def judge_on_features(
     methods: tuple[Method, ...],
     diagnosed: RDCParams | None,
+    keep_distances: bool,
     model: Model | None,
     task: Task,
     labels_q: Int[Array, " q"],
-) -> Int[Array, " m"]:
-    """Count right answers of each method, and the members of neighbour sets."""
-    counts = [
-        count_correct(method, method(task, model), task, labels_q) for method in methods
+) -> Judged:
+    """Let each method answer, count right answers and members of neighbour sets."""
+    each = [
+        judge(method, method(task, model), task, labels_q, keep_distances)
+        for method in methods
     ]
-    if diagnosed is not None:
-        counts += diagnostics.count(task, labels_q, diagnosed)
-    return jnp.stack(counts).astype(jnp.int32)
+    judged = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *each)
+    if diagnosed is None:
+        return judged
+    members = jnp.stack(diagnostics.count(task, labels_q, diagnosed))
+    counts = jnp.concatenate([judged.counts, members.astype(jnp.int32)])
+    return judged._replace(counts=counts)
 
 
-def count_correct(
-    method: Method, dist_qc: Float[Array, "..."], task: Task, labels_q: Int[Array, " q"]
-) -> Int[Array, ""]:
-    """Count the queries whose smallest class distance is that of their class.
+def judge(
+    method: Method,
+    dist_qc: Float[Array, "..."],
+    task: Task,
+    labels_q: Int[Array, " q"],
+    keep_distances: bool,
+) -> Judged:
+    """Hold one method's answers against the labels.
+
+    Right are the queries whose smallest class distance is that of their class.
 
     Raises:
       UserError: There is not one distance for each query and class.
@@ -147,7 +174,13 @@ def count_correct(
             f"method {method.name} gives {dist_qc.shape} for {expected}, one distance "
             "for each query and class: correct the method"
         )
-    return (predictions(dist_qc) == labels_q).sum().astype(jnp.int32)
+    answer_q = predictions(dist_qc)
+    right = (answer_q == labels_q).sum().astype(jnp.int32)
+    return Judged(
+        counts=right[None],
+        answers=answer_q.astype(jnp.int16)[None],
+        distances=dist_qc.astype(jnp.float32)[None] if keep_distances else None,
+    )
 
 
 def with_labels(task: Task, lead: tuple[int, ...]) -> tuple[Task, Any]:

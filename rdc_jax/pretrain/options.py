@@ -10,6 +10,7 @@ from typing import Any
 
 from rdc_jax.data.tasks import TaskSpec
 from rdc_jax.methods.optimiser import OptimiserOptions
+from rdc_jax.models.resnet import Norm
 from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of, words
 from rdc_jax.runtime.errors import UserError
 
@@ -120,6 +121,8 @@ class Options:
       optimiser: Its name, learning rate and schedule.
       episode: The tasks of objectives on tasks, one a step.
       validation: Tasks on held-out classes.
+      last_norm: Of the blocks of residual networks, see ``BasicBlock``. Not of the
+        config: objectives set it for those that they wrap.
     """
 
     source: str
@@ -146,6 +149,7 @@ class Options:
     optimiser: OptimiserOptions
     episode: TaskSpec
     validation: ValidationOptions
+    last_norm: Norm | None = None
 
     def __post_init__(self) -> None:
         one_of("dtype", self.dtype, ("float32", "bfloat16"))

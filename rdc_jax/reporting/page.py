@@ -5,9 +5,11 @@ from typing import Any
 
 from rdc_jax.core.statistics import plus_minus
 from rdc_jax.reporting import (
+    classes,
     drawing,
     example_tasks,
     figures,
+    hardest,
     provenance,
     summary,
     tables,
@@ -21,6 +23,8 @@ _SECTIONS = {
     "accuracy": "Accuracy",
     "gains": "Gains on the same tasks",
     "parameters": "Parameters",
+    "classes": "Classes",
+    "hardest": "Hardest images",
     "neighbours": "Neighbours",
     "warnings": "Warnings",
     "steps": "Steps of fine-tuning",
@@ -51,6 +55,8 @@ def render(workdir: pathlib.Path) -> str:
         name: part for name in _PARTS if (part := _part(run, name))
     }
     content["examples"] = example_tasks.draw(run, example_tasks.read(run, workdir))
+    content["classes"] = classes.content(run)
+    content["hardest"] = hardest.read(run, workdir)
     content["settings"] = provenance.settings(run)
     content["warnings"] = run.results["warnings"]
     return html.template("rdc_jax.reporting", "report.html").render(

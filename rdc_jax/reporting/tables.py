@@ -62,7 +62,7 @@ def accuracies(run: Run, shot: int) -> Table:
         if rows := run.accuracies(shot, method):
             average = run.average(shot, method) or {}
             cells = _accuracies(rows, run.datasets)
-            cells.append(_number(average.get("accuracy")))
+            cells.append(number(average.get("accuracy")))
             if run.baseline:
                 cells.append(_average_gain(average))
             note = method if method.lower() != title.lower() else ""
@@ -78,7 +78,7 @@ def accuracies(run: Run, shot: int) -> Table:
 
 
 def _published(run: Run, line: Row) -> Line:
-    average = _number(line["average"])
+    average = number(line["average"])
     if average.text and not line["same"]:
         average = average._replace(small=f"its own {run.published['datasets']}")
     cells = [*_accuracies(line["rows"], run.datasets), average]
@@ -104,7 +104,7 @@ def gains(run: Run, shot: int) -> Table:
             drawn = row["episodes"] - row["wins"] - row["losses"]
             counts = (row["wins"], drawn, row["losses"])
             gain = _gain(row["gain"], row["gain_ci95"])
-            cells = [_number(count, ",") for count in counts]
+            cells = [number(count, ",") for count in counts]
             lines.append(Line(row["dataset"], [Cell(row["title"]), gain, *cells]))
     columns = ["data set", "method", "gain", "won", "drawn", "lost"]
     caption = f"Gains in points, and tasks won, drawn and lost, {shot}-shot"
@@ -118,7 +118,7 @@ def by_purity(run: Run, shot: int) -> Table:
             f"{row['from']} to {row['to']}%",
             [
                 Cell(row["title"]),
-                _number(row["episodes"], ","),
+                number(row["episodes"], ","),
                 _gain(row["gain"], row["gain_ci95"]),
             ],
         )
@@ -132,7 +132,7 @@ def by_purity(run: Run, shot: int) -> Table:
 def _accuracies(rows: dict[Any, Row], columns: Sequence[Any]) -> list[Cell]:
     found = (rows.get(column) for column in columns)
     return [
-        _number(row["accuracy"], small=plus_minus(row["ci95"]).lstrip())
+        number(row["accuracy"], small=plus_minus(row["ci95"]).lstrip())
         if row
         else Cell()
         for row in found
@@ -151,5 +151,6 @@ def _average_gain(average: Row) -> Cell:
     return _gain(average["gain"], average["gain_ci95"])
 
 
-def _number(value: float | int | None, form: str = ".2f", small: str = "") -> Cell:
+def number(value: float | int | None, form: str = ".2f", small: str = "") -> Cell:
+    """Make the cell of a number; empty where there is none."""
     return Cell() if value is None else Cell(f"{value:{form}}", value, small)

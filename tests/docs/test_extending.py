@@ -99,7 +99,7 @@ def test_an_objective_trains_with_an_adversary_around_it(tmp_path, monkeypatch):
     config = pretrain_config.get_config("test")
     flags = {
         "plugins": str(EXTENDING / "objective.py"),
-        "method": "adversarial(inner=cosine;step=0.02)",
+        "method": "cosine+adversarial(step=0.02)",
         "source": "tiny",
         "data_dir": str(tiny.write_images(tmp_path / "images")),
         "image_size": tiny.SIZE,

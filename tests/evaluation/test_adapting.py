@@ -73,7 +73,8 @@ def make(name, model, options, **changes):
 def run(scorer, dataset, engine, tasks=TASKS):
     counter = scorer.counter(engine, dataset, 1)
     max_batch = scorer.max_batch(1, tasks)
-    return np.concatenate([*engine.run(counter, range(tasks), max_batch=max_batch)])
+    chunks = engine.run(counter, range(tasks), max_batch=max_batch)
+    return np.concatenate([judged.counts for judged in chunks])
 
 
 @pytest.fixture(scope="module")

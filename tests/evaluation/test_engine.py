@@ -10,7 +10,7 @@ from evaluation.worlds import PARAMS, SPEC, make_features, make_sampler
 
 from rdc_jax import methods
 from rdc_jax.evaluation.engine import Engine
-from rdc_jax.evaluation.scoring import count_on_features
+from rdc_jax.evaluation.scoring import judge_on_features
 from rdc_jax.runtime.errors import UserError
 
 TASKS = 23
@@ -37,17 +37,18 @@ def make_tasks(numbers, per_class=12):
 def counter(engine, used=CHEAP, **kwargs):
     def count(numbers):
         arrays = jax.device_put(make_tasks(numbers, **kwargs), engine.layout.sharded)
-        static = (used, None)
-        return engine.map(count_on_features, *arrays, static=static, shared=(None,))
+        static = (used, None, False)
+        return engine.map(judge_on_features, *arrays, static=static, shared=(None,))
 
     return count
 
 
 def run(engine, used=CHEAP, tasks=range(TASKS), count=None, **kwargs):
     count = count or counter(engine, used, **kwargs)
-    counts = list(engine.run(count, tasks, max_batch=16, prefetch=1))
-    assert sum(map(len, counts)) == len(tasks)
-    return np.concatenate(counts)
+    chunks = list(engine.run(count, tasks, max_batch=16, prefetch=1))
+    judged = jax.tree.map(lambda *parts: np.concatenate(parts), *chunks)
+    assert len(judged.counts) == len(judged.answers) == len(tasks)
+    return judged.counts
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +59,8 @@ def whole():
 def plain_counts(number):
     """One task outside of any engine."""
     one = jax.tree.map(lambda x: x[0], make_tasks(np.array([number])))
-    return np.asarray(
-        jax.jit(functools.partial(count_on_features, BOTH, None, None))(*one)
-    )
+    fn = functools.partial(judge_on_features, BOTH, None, False, None)
+    return np.asarray(jax.jit(fn)(*one).counts)
 
 
 def test_a_task_s_counts_are_those_of_its_own_images(whole):
@@ -94,14 +94,14 @@ def test_one_compilation_serves_data_sets_of_any_size(caplog):
     with caplog.at_level(logging.INFO, "rdc_jax"):
         for per_class in (12, 15):
             run(engine, per_class=per_class)
-    assert caplog.text.count("compiled count_on_features for 8 tasks") == 1
+    assert caplog.text.count("compiled judge_on_features for 8 tasks") == 1
     assert engine.compiling > 0
 
 
 def test_chunks_are_even():
     engine = Engine(chunk=20, devices=jax.devices()[:1])
-    counts = engine.run(counter(engine), range(TASKS), max_batch=1)
-    assert [len(each) for each in counts] == [12, 11]
+    chunks = engine.run(counter(engine), range(TASKS), max_batch=1)
+    assert [len(each.counts) for each in chunks] == [12, 11]
 
 
 def small_memory(count, room):

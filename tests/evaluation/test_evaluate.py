@@ -17,8 +17,12 @@ from rdc_jax.runtime.errors import UserError
 FILES = ("ledger.jsonl", "results.json", "table.md")
 
 
-def content(workdir):
-    return {name: (workdir / name).read_bytes() for name in FILES}
+def content(folder, *files):
+    return {name: (folder / name).read_bytes() for name in files or FILES}
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_an_evaluation_leaves_its_results(config, tmp_path):
@@ -57,6 +61,32 @@ def test_a_torn_run_goes_on_to_the_same_bytes(config, tmp_path):
         config.chunk = {27: 16}.get(kept, 4)  # may change: results do not
         evaluate(config.to_dict(), tmp_path / "run")
         assert content(tmp_path / "run") == whole
+
+
+@pytest.mark.usefixtures("finished")
+def test_lost_answers_are_computed_again(config, tmp_path, caplog):
+    folder = tmp_path / "run/answers"
+    whole = content(tmp_path / "run") | content(folder, *names(folder))
+    assert len(names(folder)) == 2
+    first, second = (folder / name for name in names(folder))
+    first.unlink()
+    second.write_bytes(second.read_bytes()[:200])
+    with caplog.at_level(logging.INFO, "rdc_jax"):
+        evaluate(config.to_dict(), tmp_path / "run")
+    assert "of 40 tasks are on record" in caplog.text
+    assert whole == content(tmp_path / "run") | content(folder, *names(folder))
+
+
+@pytest.mark.usefixtures("finished")
+def test_another_machine_s_tasks_are_not_mixed_in(config, tmp_path, monkeypatch):
+    shutil.rmtree(tmp_path / "run/answers")
+    monkeypatch.setattr("rdc_jax.evaluation.scoring.predictions", _all_wrong)
+    with pytest.raises(UserError, match="come out differently from those in"):
+        evaluate(config.to_dict(), tmp_path / "run")
+
+
+def _all_wrong(dist_qc):
+    return jnp.full(len(dist_qc), -1)
 
 
 def test_episodes_can_be_added_and_left_out(config, tmp_path):

@@ -52,7 +52,7 @@ def test_the_header_is_kept_as_it_was_first_written(path):
     changes = {"data_dir": "/b", "chunk": 7, "baseline": "rdc"}
     moved = {**HEADER, "config": {**HEADER["config"], **changes}}
     with Ledger(path, moved) as ledger:
-        assert ledger.header == {"format": 2, **HEADER}
+        assert ledger.header == {"format": 3, **HEADER}
 
 
 def test_groups_of_methods_are_kept_and_may_be_added(path):

@@ -15,7 +15,10 @@ from rdc_jax.runtime.workdir import claim
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")
 ROOT = PROGRAM.parents[2]
-FILES = ("ledger.jsonl", "results.json", "table.md")
+FILES = (
+    *("ledger.jsonl", "results.json", "table.md"),
+    *("predictions.parquet", "hardest.npz"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +26,7 @@ def arguments(flags):
     """What the program is given for a small run in some work directory."""
     config = [f"--config.{name}={value}" for name, value in flags.items()]
     config = [f"--config={ROOT}/configs/eval.py:test", *config]
+    config += ["--config.predictions=true"]
     return lambda workdir: [f"--workdir={workdir}", *config]
 
 

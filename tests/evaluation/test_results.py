@@ -10,6 +10,7 @@ import pytest
 from configs import eval as eval_config
 from rdc_jax.core import statistics
 from rdc_jax.evaluation import diagnostics, results, table
+from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 
@@ -48,9 +49,27 @@ def ledger(tmp_path, options):
         yield ledger
 
 
+def find(dataset, shot):
+    """Tasks with answers, as if they were of the ledger."""
+    rng = np.random.default_rng(shot)
+    labels, answers = rng.integers(5, size=(2, EPISODES, QUERIES))
+    classes = np.stack([rng.permutation(7)[:5] for _ in range(EPISODES)])
+    names = ("npc", "npc_l2", "rdc")
+    return Answered(
+        class_names=tuple("abcdefg"),
+        image_names=(),
+        image_classes=np.zeros(0, int),
+        pixels=np.zeros((0, 1, 1, 3), np.uint8),
+        classes=classes,
+        images=np.zeros_like(labels),
+        labels=labels,
+        answers=dict.fromkeys(names, answers),
+    )
+
+
 @pytest.fixture
 def found(tmp_path, ledger, options):
-    return results.write(tmp_path, ledger, options, DATASETS)
+    return results.write(tmp_path, ledger, options, DATASETS, find)
 
 
 def test_rows_are_those_of_the_contract(found):
@@ -82,6 +101,23 @@ def test_the_baseline_has_no_gain_over_itself(found):
     assert all(("gain" in r) == (r["method"] != "npc_l2") for r in found["rows"])
 
 
+def test_confusions_of_classes_are_there_for_every_method(found):
+    answered = find("cub", 5)
+    row = next(r for r in found["rows"] if (r["dataset"], r["shot"]) == ("cub", 5))
+    assert answered.rows("npc").items() <= row.items()
+    assert len(found["classes"]) == len(found["rows"])
+    place = {"dataset": "cub", "shot": 5, "method": "npc", "title": "NPC"}
+    assert place | answered.confusion("npc") in found["classes"]
+    assert found["class_names"] == {name: list("abcdefg") for name in DATASETS}
+
+
+def test_rows_of_matrices_are_lines(found, tmp_path):
+    counts = find("cub", 1).confusion("npc")["confusion"]
+    line = str(counts[0]).replace(" ", "")
+    lines = (tmp_path / "results.json").read_text().splitlines()
+    assert line in [each.strip(" ,") for each in lines]
+
+
 def test_averages_are_over_data_sets(found):
     mine = [
         r["accuracy"] for r in found["rows"] if (r["shot"], r["method"]) == (1, "rdc")
@@ -106,7 +142,7 @@ def test_average_gains_have_the_interval_of_independent_data_sets(found):
 
 def test_one_task_has_no_interval_and_warns_of_no_loss(tmp_path, ledger, options):
     one = dataclasses.replace(options, episodes=1)
-    found = results.write(tmp_path, ledger, one, DATASETS)
+    found = results.write(tmp_path, ledger, one, DATASETS, find)
     assert all(row["ci95"] is None for row in found["rows"])
     assert all(row["gain_ci95"] is None for row in found["rows"] if "gain" in row)
     assert min(row.get("gain", 0) for row in found["rows"]) < 0
@@ -181,7 +217,7 @@ def test_single_tasks_are_a_line_each(found, tmp_path, ledger):
 
 def test_writing_again_gives_the_same_bytes(found, tmp_path, ledger, options):
     before = (tmp_path / "results.json").read_bytes()
-    results.write(tmp_path, ledger, options, DATASETS)
+    results.write(tmp_path, ledger, options, DATASETS, find)
     assert (tmp_path / "results.json").read_bytes() == before
 
 
@@ -198,7 +234,7 @@ def test_tasks_of_another_kind_are_not_compared_with_the_paper(
     tmp_path, ledger, options
 ):
     other = dataclasses.replace(options, way=4)
-    found = results.collect(ledger, other, DATASETS)
+    found = results.collect(ledger, other, DATASETS, find)
     assert "paper" not in table.markdown(found)
 
 

@@ -7,7 +7,7 @@ import pytest
 from evaluation.worlds import PARAMS, SPEC, counts_of, make_task
 
 from rdc_jax import methods
-from rdc_jax.evaluation.scoring import count_on_features
+from rdc_jax.evaluation.scoring import judge_on_features
 from rdc_jax.runtime.errors import UserError
 
 
@@ -19,6 +19,20 @@ def test_right_answers_are_counted():
             int(dist_qc[q].argmin()) == int(labels_q[q]) for q in range(SPEC.query_size)
         )
         assert jax.jit(counts_of(name))(task, labels_q)[0] == right
+
+
+def test_answers_and_distances_are_kept():
+    task, labels_q = make_task()
+    found = tuple(methods.get_method(name, rdc=PARAMS) for name in ("npc", "rdc"))
+    judged = jax.jit(judge_on_features, static_argnums=(0, 1, 2))(
+        *(found, PARAMS, True, None, task, labels_q)
+    )
+    for place, method in enumerate(found):
+        dist_qc = jax.jit(method)(task)
+        np.testing.assert_array_equal(judged.answers[place], dist_qc.argmin(axis=1))
+        np.testing.assert_allclose(judged.distances[place], dist_qc, rtol=1e-5)
+        right = (judged.answers[place] == labels_q).sum()
+        assert judged.counts[place] == right
 
 
 def test_queries_that_are_not_finite_are_counted_wrong():
@@ -41,7 +55,7 @@ def test_labels_of_queries_reach_nothing_but_the_counts():
 
     task, labels_q = make_task()
     counts = [
-        count_on_features((Spy(),), None, None, task, labels)[0]
+        judge_on_features((Spy(),), None, False, None, task, labels).counts[0]
         for labels in (labels_q, jnp.zeros_like(labels_q))
     ]
     jax.tree.map(np.testing.assert_array_equal, *seen)
@@ -66,4 +80,4 @@ def test_a_method_that_gives_the_wrong_shape_is_told():
 
     task, labels_q = make_task()
     with pytest.raises(UserError, match=r"wrong gives \(20, 24\) for \(20, 4\)"):
-        count_on_features((Wrong(),), None, None, task, labels_q)
+        judge_on_features((Wrong(),), None, False, None, task, labels_q)

@@ -1,7 +1,5 @@
 """Small worlds: features with classes, images in folders, a tiny network."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +9,7 @@ from PIL import Image
 import rdc_jax
 from rdc_jax import methods
 from rdc_jax.data.tasks import TaskSampler, TaskSpec
-from rdc_jax.evaluation.scoring import count_on_features
+from rdc_jax.evaluation.scoring import judge_on_features
 from rdc_jax.models.checkpoints import Checkpoints
 
 SPEC = TaskSpec(way=4, shot=2, query=5)
@@ -47,7 +45,12 @@ def make_task(number=0, *, spec=SPEC):
 def counts_of(*names, params=PARAMS, diagnosed=None):
     """What counts the right answers of methods on one task."""
     found = tuple(methods.get_method(name, rdc=params) for name in names or ALL)
-    return functools.partial(count_on_features, found, diagnosed, None)
+
+    def counts(task, labels_q):
+        judged = judge_on_features(found, diagnosed, False, None, task, labels_q)
+        return judged.counts
+
+    return counts
 
 
 def write_images(root, *, name="photos", classes=5, per_class=9):

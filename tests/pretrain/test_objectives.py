@@ -186,3 +186,21 @@ def test_parameters_of_an_objective_are_written_behind_its_name(monkeypatch):
             get_objective(text)
     with pytest.raises(UserError, match="did you mean of_mine"):
         get_objective("off_mine")
+
+
+def test_what_wraps_an_objective_may_stand_behind_it(monkeypatch):
+    def wraps(options, num_classes, *, inner="protonet", words=("a",), rate=1.0):
+        return inner, words, rate
+
+    monkeypatch.setitem(OBJECTIVES, "wraps", wraps)
+    made = get_objective("protonet+wraps(words=b+c)+wraps(rate=1e+2)")("options", 4)
+    assert made == ("protonet+wraps(words=b+c)", ("a",), 100.0)
+    same = get_objective("wraps(inner=protonet;rate=2)")("options", 4)
+    assert same == get_objective("protonet+wraps(rate=2)")("options", 4)
+    for text, message in (
+        ("wraps+protonet", "protonet wraps no other objective"),
+        ("prototype+wraps", "unknown objective 'prototype': did you mean protonet"),
+        ("wraps(inner=protonet(a=1))", "its parameters are none"),
+    ):
+        with pytest.raises(UserError, match=message):
+            get_objective(text)

@@ -1,18 +1,22 @@
 """Results and tasks made up for tests of the report."""
 
 import dataclasses
+import io
 import json
 
 import numpy as np
+from PIL import Image
 
 from rdc_jax.core import statistics
 from rdc_jax.core.params import RDCParams
 from rdc_jax.evaluation import published
 from rdc_jax.reporting.example_tasks import FOLDER, ExampleTask
 from rdc_jax.reporting.runs import Run
+from rdc_jax.runtime import checksums
 
 TITLES = {"npc_l2": "NPC + l2 norm", "rdc": "RDC", "rdc_ft": "RDC-FT"}
 EPISODES = 100
+CLASSES = ("owl", "wren", "jay", "a class of a very long name", "dodo")
 
 
 def row(dataset, shot, method, accuracy, gain=None, **fields):
@@ -27,6 +31,10 @@ def row(dataset, shot, method, accuracy, gain=None, **fields):
         "episodes": EPISODES,
         "accuracy": accuracy,
         "ci95": 1.0,
+        "macro_f1": accuracy - 2,
+        "macro_f1_ci95": 1.5,
+        "balanced_accuracy": accuracy - 1,
+        "balanced_accuracy_ci95": 1.25,
     }
     if gain is not None:
         made |= {"baseline": "npc_l2", "gain": gain[0], "gain_ci95": gain[1]}
@@ -40,6 +48,48 @@ def pair(dataset, shot, gain, *, method="rdc", base=50.0):
         row(dataset, shot, "npc_l2", base),
         row(dataset, shot, method, base + gain[0], gain),
     ]
+
+
+def classes(r, names=CLASSES):
+    """Confusions of a row: nobody asked for the last class."""
+    k = len(names)
+    confusion = 10 * np.eye(k, dtype=int) + np.arange(k) + r["shot"]
+    confusion[-1] = 0
+    return {
+        **{name: r[name] for name in ("dataset", "shot", "method", "title")},
+        "confusion": confusion.tolist(),
+        "class_accuracy": [90.0 - 10 * c for c in range(k - 1)] + [None],
+        "confused": [
+            {"class": names[0], "answer": names[1], "queries": 1200, "share": 41.25}
+        ],
+    }
+
+
+def hardest(results, *, image="a<b>.jpg"):
+    """Two images of every data set and shot, which both methods find hard."""
+    found = []
+    for shot, dataset in dict.fromkeys(
+        (r["shot"], r["dataset"]) for r in results["rows"]
+    ):
+        for tasks in (4, 2):
+            found.append(
+                {
+                    **{"dataset": dataset, "shot": shot, "image": image},
+                    **{"class": CLASSES[0], "answer": CLASSES[1], "tasks": tasks},
+                    "wrong": {"npc_l2": tasks, "rdc": tasks // 2},
+                }
+            )
+    return found
+
+
+def write_hardest(workdir, results):
+    """Thumbnails as an evaluation leaves them, beside rows of them in the results."""
+    rows, buffer = hardest(results), io.BytesIO()
+    Image.new("RGB", (20, 20), "teal").save(buffer, "JPEG")
+    jpeg = np.frombuffer(buffer.getvalue(), np.uint8)
+    np.savez(workdir / "hardest.npz", **{str(i): jpeg for i in range(len(rows))})
+    digest = checksums.of_file(workdir / "hardest.npz")
+    return results | {"hardest": rows, "thumbnails": digest}
 
 
 def average(rows):
@@ -73,6 +123,8 @@ def make_results(rows=None, *, curves=(), **config):
         "published": published.collect(
             rows, way=config.get("way", 5), systems=config.get("systems", False)
         ),
+        "class_names": {dataset: list(CLASSES) for _, dataset in places},
+        "classes": [classes(r) for r in rows],
         "curves": list(curves),
         "purity": [],
         "neighbours": [

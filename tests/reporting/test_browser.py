@@ -2,7 +2,7 @@
 
 import pytest
 from browser import SIZES, overflow, violations
-from reporting.made import make_results, make_task, row, write_run
+from reporting.made import make_results, make_task, row, write_hardest, write_run
 
 from rdc_jax.reporting import report
 
@@ -28,7 +28,8 @@ def address(tmp_path_factory):
         ]
     results = make_results(rows, curves=curves)
     made = [make_task(results, dataset=name) for name in ("cub", "isic")]
-    workdir = write_run(tmp_path_factory.mktemp("run"), results, *made)
+    workdir = tmp_path_factory.mktemp("run")
+    write_run(workdir, write_hardest(workdir, results), *made)
     return report.write(workdir).as_uri()
 
 
@@ -60,7 +61,7 @@ def test_it_opens_without_a_fault_or_a_request(open_page):
 def test_every_section_is_seen(open_page, size):
     page = open_page(size)
     links = page.get_by_role("navigation").get_by_role("link").all()
-    assert len(links) == 9
+    assert len(links) == 11
     for link in links:
         link.click()
         section = page.locator(link.get_attribute("href"))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from reporting.made import make_results, make_task, pair, row, write_run
+from reporting.made import make_results, make_task, pair, row, write_hardest, write_run
 
 from rdc_jax.reporting import __main__ as program
 from rdc_jax.reporting import report
@@ -38,6 +38,7 @@ def test_sections_are_in_order(page):
         "Summary",
         "Accuracy",
         "Gains on the same tasks",
+        "Classes",
         "Neighbours",
         "Warnings",
         "Example tasks",
@@ -105,7 +106,9 @@ def test_names_cannot_write_into_the_page(tmp_path):
 def test_what_is_not_there_has_no_section(tmp_path):
     results = make_results([row("cub", 1, "npc", 40.0)])
     results |= {"neighbours": [], "warnings": []}
-    del results["curves"]  # as written by earlier versions
+    del results["curves"], results["classes"]  # as written by earlier versions
+    for name in ("macro_f1", "macro_f1_ci95"):
+        del results["rows"][0][name]
     page = report.write(write_run(tmp_path, results)).read_text()
     assert headings(page, 2) == [
         "Summary",
@@ -129,6 +132,20 @@ def test_steps_have_a_section_where_they_were_recorded(tmp_path):
     page = report.write(write_run(tmp_path, results)).read_text()
     assert "Steps of fine-tuning" in headings(page, 2)
     assert "config.finetune" in page
+
+
+def test_the_hardest_images_are_shown_where_predictions_were_kept(tmp_path):
+    results = write_hardest(tmp_path, make_results())
+    page = report.write(write_run(tmp_path, results)).read_text()
+    assert "Hardest images" in headings(page, 2)
+    assert page.count('src="data:image/jpeg;base64,') == 8
+    assert "wrong in 75% of 4 tasks" in page and "a&lt;b&gt;.jpg" in page
+    (tmp_path / "hardest.npz").write_bytes(b"")
+    with pytest.raises(UserError, match=r"hardest\.npz is not of these results"):
+        report.write(tmp_path)
+    (tmp_path / "hardest.npz").unlink()
+    with pytest.raises(UserError, match=r"No such file.*run_eval\.py command again"):
+        report.write(tmp_path)
 
 
 @pytest.mark.parametrize(

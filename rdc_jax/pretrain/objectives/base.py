@@ -1,9 +1,12 @@
 """What a step of training minimises: the protocol of objectives, and their names."""
 
+import abc
+import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +14,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rdc_jax.methods import parameters
+from rdc_jax.models.backbones import BACKBONES, create
 from rdc_jax.models.model import Spec, Variables
 from rdc_jax.pretrain.options import Options
 from rdc_jax.runtime.errors import UserError
@@ -94,7 +98,57 @@ class Objective(Protocol):
         """
 
 
+@dataclasses.dataclass(frozen=True)
+class Wrapper(abc.ABC):
+    """An objective that is another one in all but its loss; to be inherited.
+
+    Attributes:
+      inner: The other objective.
+    """
+
+    inner: Objective
+    own_metrics: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def spec(self) -> Spec:
+        """The other's."""
+        return self.inner.spec
+
+    @property
+    def batches(self) -> Batches:
+        """The other's."""
+        return self.inner.batches
+
+    @property
+    def method(self) -> str:
+        """The other's."""
+        return self.inner.method
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The other's, and ``own_metrics``."""
+        return (*self.inner.metrics, *self.own_metrics)
+
+    def init(self, key: PRNGKeyArray, size: int) -> Variables:
+        """Draw the other's weights."""
+        return self.inner.init(key, size)
+
+    @abc.abstractmethod
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        key: PRNGKeyArray,
+        *,
+        train: bool = True,
+    ) -> tuple[Float[Array, ""], Aux]:
+        """Compute the loss of one batch, as of ``Objective``."""
+
+
 OBJECTIVES: Registry[Objective] = Registry("objective")
+
+# Between objectives, not in the brackets of one.
+_PLUS = re.compile(r"\+(?![^(]*\))")
 
 register = OBJECTIVES.register
 """Decorates a function that makes an objective, and gives it a name.
@@ -108,15 +162,21 @@ def get_objective(text: str) -> Callable[[Options, int], Objective]:
     """Give the function that makes an objective.
 
     Args:
-      text: ``name`` or ``name(parameter=value;parameter=value)``.
+      text: ``name`` or ``name(parameter=value;parameter=value)``. What wraps another
+        objective, and so has a parameter ``inner``, may stand behind it with a plus
+        sign: ``protonet+ata(steps=2)`` is ``ata(inner=protonet;steps=2)``.
 
     Raises:
       UserError: There is no such objective, or parameter, or value.
     """
-    name, pairs = parameters.split(text)
+    *inner, last = _PLUS.split(text)
+    name, pairs = parameters.split(last)
     make = OBJECTIVES.find(name)
     _, _, *own = inspect.signature(make).parameters.values()
     defaults = {parameter.name: parameter.default for parameter in own}
+    if inner and "inner" not in defaults:
+        raise UserError(f"objective {text!r}: {name} wraps no other objective")
+    pairs |= {"inner": "+".join(inner)} if inner else {}
     try:
         values = {n: parameters.read(v, defaults[n]) for n, v in pairs.items()}
     except (KeyError, ValueError) as error:
@@ -124,12 +184,29 @@ def get_objective(text: str) -> Callable[[Options, int], Objective]:
         raise UserError(
             f"objective {text!r}: {error}; its parameters are {known}"
         ) from None
+    if "inner" in values:
+        get_objective(values["inner"])  # Fails on a wrong name now.
     return functools.partial(make, **values)
 
 
 def spec_of(options: Options, **parts: Any) -> Spec:
-    """Describe the model of a run: its backbone, and a ``head`` or ``decoder``."""
-    return Spec(options.arch, dtype=options.dtype, conv=options.conv, **parts)
+    """Describe the model of a run: its backbone, and a ``head`` or ``decoder``.
+
+    Raises:
+      UserError: The backbone has no norm to put another one in the place of.
+    """
+    spec = Spec(options.arch, dtype=options.dtype, conv=options.conv, **parts)
+    if options.last_norm is None:
+        return spec
+    if "last_norm" not in inspect.signature(BACKBONES.find(options.arch)).parameters:
+        raise UserError(
+            f"objective {options.method!r} changes the last norm of residual blocks, "
+            f"which {options.arch} has not: set --config.arch=resnet10"
+        )
+    network = create(
+        spec.arch, dtype=spec.dtype, conv=spec.conv, last_norm=options.last_norm
+    )
+    return dataclasses.replace(spec, network=network)
 
 
 def classify(
