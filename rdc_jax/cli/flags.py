@@ -1,4 +1,4 @@
-"""Flags of the programs: mistakes are told in one line."""
+"""Flags of the programs; a wrong flag is an error of one line."""
 
 import logging
 import pathlib
@@ -12,13 +12,14 @@ from absl import app, flags
 from absl import logging as absl_logging
 from ml_collections import config_flags
 
+from rdc_jax.runtime.arguments import messages
 from rdc_jax.runtime.config_values import flat
 from rdc_jax.runtime.errors import UserError, guard
 from rdc_jax.runtime.text import ready_stdout, two_columns
 
 _log = logging.getLogger(__name__)
 _HELP = {"--help", "-help", "-h"}
-# What Python says of a value, and what a person is told.
+# Python's message about a value, and a clearer one.
 _PLAINLY = {
     r"invalid literal for int\(\) with base 10: (.*)": r"give a whole number, not \1",
     r"could not convert string to float: (.*)": r"give a number, not \1",
@@ -63,19 +64,17 @@ def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
     )
 
     def program() -> None:
-        if flags.FLAGS.compile_cache:
-            from rdc_jax.runtime import compiled  # imports jax: --help does without
+        given = flags.FLAGS
+        with messages(quiet=given.quiet, verbose=given.verbose, clock=True):
+            if given.list:
+                return _show(listing())
+            if given.compile_cache:
+                from rdc_jax.runtime import compiled  # imports jax: --help does without
 
-            compiled.keep_compiled()
-        main()
+                compiled.keep_compiled()
+            main()
 
-    def chosen(_: list[str]) -> None:
-        guard(
-            (lambda: _show(listing())) if flags.FLAGS.list else program,
-            debug=flags.FLAGS.debug,
-        )
-
-    app.run(chosen, flags_parser=_parse)
+    app.run(lambda _: guard(program, debug=flags.FLAGS.debug), flags_parser=_parse)
 
 
 def define_processes() -> Callable[[], tuple[str | None, int | None, int | None]]:
@@ -159,7 +158,12 @@ def _parse(argv: list[str]) -> list[str]:
         _fail(_explain(error))
     if rest[1:]:
         _fail(f"unexpected argument {rest[1]!r}: write flags as --name=value")
-    _log_to_stderr()
+    given = flags.FLAGS
+    if given.quiet and given.verbose:
+        _fail("--quiet and --verbose: choose one of them")
+    # By default none of what absl logs: orbax reports every file, and errors twice.
+    loud = given.verbose or given.debug
+    absl_logging.set_verbosity(absl_logging.INFO if loud else absl_logging.FATAL)
     return rest
 
 
@@ -217,22 +221,3 @@ def _show(text: str) -> None:
 def _fail(message: str) -> NoReturn:
     print(f"error: {message}", file=sys.stderr)
     sys.exit(2)
-
-
-def _log_to_stderr() -> None:
-    """Say as much as was asked for."""
-    given = flags.FLAGS
-    if given.quiet and given.verbose:
-        _fail("--quiet and --verbose: choose one of them")
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    logger = logging.getLogger("rdc_jax")
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING if given.quiet else logging.INFO)
-    logger.propagate = False
-    if given.verbose:
-        logger.setLevel(logging.DEBUG)
-    if given.verbose or given.debug:
-        absl_logging.set_verbosity(absl_logging.INFO)
-    else:  # orbax reports every file, and errors more than once.
-        absl_logging.set_verbosity(absl_logging.FATAL)

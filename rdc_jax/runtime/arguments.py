@@ -46,9 +46,13 @@ class Parser(argparse.ArgumentParser):
 
 
 @contextlib.contextmanager
-def messages(*, quiet: bool, verbose: bool = False) -> Iterator[None]:
-    """Write log messages to stderr: warnings at least."""
+def messages(
+    *, quiet: bool, verbose: bool = False, clock: bool = False
+) -> Iterator[None]:
+    """Write log messages to stderr: warnings at least, with the time if asked for."""
     logger, handler = logging.getLogger("rdc_jax"), logging.StreamHandler()
+    if clock:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     before = logger.level, logger.propagate
     logger.propagate = False  # some library gives the root a handler of its own
     shown = logging.DEBUG if verbose else logging.INFO
