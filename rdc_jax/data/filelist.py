@@ -1,10 +1,9 @@
-"""The lineage's file lists: json with label_names, image_names and image_labels."""
+"""CrossDomainFewShot's json lists: label_names, image_names and image_labels."""
 
 import collections
 import json
 import os
 import pathlib
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,18 @@ def _read(path: pathlib.Path, where: str) -> tuple[list[str], list[str], list[in
         raise UserError(f"{where} is not valid json: {error}") from error
     if not isinstance(content, dict):
         raise UserError(f"{where} holds a {type(content).__name__}, not a json object")
-    names, images, labels = (_field(content, field, where) for field in _FIELDS)
+    for field, kind in _FIELDS.items():
+        if field not in content:
+            raise UserError(f"{where} lacks {field!r}; it needs {', '.join(_FIELDS)}")
+        if not isinstance(values := content[field], list):
+            kind_there = type(values).__name__
+            raise UserError(f"{where}: {field} is a {kind_there}, not a list")
+        for row, value in enumerate(values):
+            if type(value) is not kind:  # True is an int to isinstance
+                raise UserError(
+                    f"{where}: {field}[{row}] is {value!r}, not of type {kind.__name__}"
+                )
+    names, images, labels = (content[field] for field in _FIELDS)
     if len(images) != len(labels):
         raise UserError(
             f"{where} has {len(images)} image_names but {len(labels)} image_labels; "
@@ -87,21 +97,6 @@ def _read(path: pathlib.Path, where: str) -> tuple[list[str], list[str], list[in
             )
     _check_unique(names, "label_names", where)
     return names, images, labels
-
-
-def _field(content: dict[str, Any], field: str, where: str) -> list[Any]:
-    if field not in content:
-        raise UserError(f"{where} lacks {field!r}; it needs {', '.join(_FIELDS)}")
-    values = content[field]
-    if not isinstance(values, list):
-        raise UserError(f"{where}: {field} is a {type(values).__name__}, not a list")
-    kind = _FIELDS[field]
-    for row, value in enumerate(values):
-        if type(value) is not kind:  # True is an int to isinstance
-            raise UserError(
-                f"{where}: {field}[{row}] is {value!r}, not of type {kind.__name__}"
-            )
-    return values
 
 
 def _check_unique(values: list[str], field: str, where: str) -> None:

@@ -14,6 +14,7 @@ one, and the temperature the typical one of a task of that many examples.
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import log_softmax, softmax
 
 from rdc_jax.predict.task import Support, plain_distances
 
@@ -43,7 +44,7 @@ def fit_temperature(support: Support, *, transductive: bool) -> tuple[float, boo
     rows_h = np.arange(len(labels_h))
     log_likelihood_g = np.array(
         [
-            _log_softmax(-dist_hc / (before * np.exp(g)))[rows_h, labels_h].sum()
+            log_softmax(-dist_hc / (before * np.exp(g)), axis=1)[rows_h, labels_h].sum()
             for g in _LOG_FACTORS
         ]
     )
@@ -60,7 +61,7 @@ def probabilities(
     >>> probabilities(np.array([[0.1, 0.2]]), 0.1).round(3).tolist()
     [[0.731, 0.269]]
     """
-    return np.exp(_log_softmax(-dist_qc.astype(np.float64) / temperature))
+    return softmax(-dist_qc.astype(np.float64) / temperature, axis=1)
 
 
 def left_out_distances(
@@ -90,8 +91,3 @@ def left_out_distances(
 
 def _typical(curve: tuple[float, float], shots: float) -> float:
     return curve[0] + curve[1] / float(shots)
-
-
-def _log_softmax(logits_hc: np.ndarray) -> np.ndarray:
-    logits_hc = logits_hc - logits_hc.max(axis=1, keepdims=True)
-    return logits_hc - np.log(np.exp(logits_hc).sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""LAPACK's threads, which get into the way of XLA's on CPU.
+"""LAPACK's threads, which compete with XLA's for the cores of a CPU.
 
 XLA's decompositions on CPU are SciPy's LAPACK. Its threads are of no use for matrices
 as small as a task's, and wait for work by spinning on the cores that XLA needs.
@@ -24,16 +24,8 @@ def one_lapack_thread() -> Iterator[None]:
       ...     pass  # evaluate(support, labels, query)
     """
     importlib.import_module("scipy.linalg")  # XLA loads it as late as it can.
-    libraries = [
-        library
-        for library in threadpoolctl.ThreadpoolController().lib_controllers
-        if library.user_api == "blas" and "scipy" in library.filepath
-    ]
-    before = [library.num_threads for library in libraries]
-    for library in libraries:
-        library.set_num_threads(1)
-    try:
+    controller = threadpoolctl.ThreadpoolController()
+    blas = controller.select(user_api="blas").info()
+    scipy = [x["filepath"] for x in blas if "scipy" in x["filepath"]]
+    with controller.select(filepath=scipy).limit(limits=1):
         yield
-    finally:
-        for library, threads in zip(libraries, before, strict=True):
-            library.set_num_threads(threads)

@@ -29,8 +29,7 @@ def claim(workdir: pathlib.Path) -> Iterator[None]:
     """
     try:
         workdir.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(workdir / ".lock")
-        lock.acquire(timeout=0)
+        lock = filelock.FileLock(workdir / ".lock").acquire(timeout=0)
     except filelock.Timeout:
         raise UserError(
             f"another run is using {workdir}: wait for it, or take another --workdir"
@@ -40,10 +39,8 @@ def claim(workdir: pathlib.Path) -> Iterator[None]:
             f"cannot write to the workdir {workdir}: {error.strerror}; "
             "take another --workdir, or mend its permissions"
         ) from error
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 def check_same_run(
