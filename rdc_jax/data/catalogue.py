@@ -8,7 +8,7 @@ from rdc_jax.data.open import OPENERS, names_under
 from rdc_jax.data.synthetic import DOMAINS
 from rdc_jax.runtime.text import paragraph, table, two_columns
 
-_TITLE = 38  # letters of a data set's title in one line of the list
+_TITLE = 38  # characters of a data set's title in one line of the list
 _OTHERS = (
     "Everything else is given by its path: a folder of class folders, a .json file "
     "list; or as tfds:NAME[/CONFIG][:SPLIT], a data set that TFDS has prepared. "
@@ -17,7 +17,7 @@ _OTHERS = (
 
 
 def catalogue(data_dir: str | os.PathLike[str] | None = None) -> str:
-    """All that has a name, in lines of at most 80 letters as far as names allow.
+    """List all data sets that have a name, in lines of at most 80 characters.
 
     Raises:
       UserError: ``data_dir`` is no folder.

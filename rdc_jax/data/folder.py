@@ -1,7 +1,7 @@
 """Image folders: ``root/<class>/<image>``, with or without split folders above.
 
-A folder is read as it is meant, not as the file system lists it: names are sorted,
-links may not leave the folder, and whatever is passed over is noted.
+Names are sorted, so that the order of the file system does not matter; links may not
+leave the folder; files that are skipped are noted.
 """
 
 import collections

@@ -84,7 +84,7 @@ class ImageSet:
 
     def __post_init__(self) -> None:
         labels = np.array(self.labels, dtype=np.int32)
-        labels.setflags(write=False)  # Sets share them.
+        labels.setflags(write=False)  # Several sets may share the array.
         object.__setattr__(self, "labels", labels)
         if len(labels) != len(self.ids):
             raise ValueError(
@@ -151,7 +151,7 @@ class ImageSet:
         first: int | None = None,
         notes: tuple[Note, ...] = (),
     ) -> "ImageSet":
-        """Keep some classes, which are numbered anew.
+        """Keep some classes; labels become indices into these.
 
         Args:
           classes: Those to keep, in their new order.
@@ -208,9 +208,8 @@ def from_classes(
 ) -> ImageSet:
     """Make a set of image files from (path, class name) pairs.
 
-    Classes come in sorted order, and the images of a class in the order of their
-    file names, in whichever folders they lie: never in the order of a file system or
-    a table.
+    Classes are sorted, and the images of a class by their file names (folders count
+    last), so that the order of a file system or a table does not matter.
     """
     paths: dict[str, list[str]] = collections.defaultdict(list)
     for path, class_name in rows:

@@ -1,4 +1,4 @@
-"""A folder's data set, in whichever way the folder describes its images."""
+"""The splits of a folder: from csv tables, split folders, file lists or classes."""
 
 import functools
 import pathlib

@@ -25,7 +25,7 @@ class MissingSplit(UserError):
 def canonical_split(split: str) -> str:
     """Return ``train``, ``val``, ``test`` or ``all`` for any accepted name.
 
-    The lineage's ``base`` and ``novel`` are ``train`` and ``test``.
+    ``base`` and ``novel``, CrossDomainFewShot's names, are ``train`` and ``test``.
 
     >>> canonical_split("novel")
     'test'

@@ -64,7 +64,7 @@ def open_source(
         * ``cub``: one of the paper's data sets (``DATASETS``), under ``data_dir``;
         * ``my_photos``: any other image folder under ``data_dir``;
         * ``/path/to/folder``: an image folder as it is, all its classes;
-        * ``novel.json``: a file list of the lineage;
+        * ``novel.json``: a file list as CrossDomainFewShot writes it;
         * ``tfds:eurosat/rgb:train``: a prepared TFDS data set as it is;
           ``tfds:cub``: one of the paper's, by its protocol, out of TFDS;
         * ``synthetic:glyphs``: a built-in domain, which needs no files;
@@ -116,7 +116,7 @@ def find_source(
             return find_folder(path, path.resolve().name)
         raise UserError(f"there is no folder {printable(str(path))}")
     names = class_folders(base)
-    # The case of letters may differ, as in miniImageNet.
+    # Upper and lower case may differ, as in miniImageNet.
     same = [name for name in names if name.lower() == spec.lower()]
     if not same:
         raise UserError(_unknown(spec, base))

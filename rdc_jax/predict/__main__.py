@@ -13,7 +13,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(argv)
 
     def run() -> None:
-        from rdc_jax.predict import program  # slow: mistakes in flags are told before
+        from rdc_jax.predict import program  # slow: wrong flags are reported before
 
         sys.exit(program.run(arguments))
 

@@ -1,4 +1,4 @@
-"""What is said of each picture, in words and numbers that any format can show."""
+"""The answers for a set of pictures: arrays, rows with names, a summary."""
 
 import dataclasses
 import math

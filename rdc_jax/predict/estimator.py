@@ -106,7 +106,7 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         Raises:
           UserError: The folder has no two classes of readable pictures.
         """
-        self._options()  # mistakes in parameters are told here
+        self._options()  # raises an error for a wrong parameter
         self._loaded = None
         if self.backbone is not None:
             self._loaded = self._embedder()

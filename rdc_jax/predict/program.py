@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
       The exit code: 0, or 1 when some pictures could not be read.
     """
     with messages(quiet=arguments.quiet, verbose=arguments.verbose):
-        # Everything is opened and checked first: a mistake is told before long work.
+        # Everything is opened and checked before the long work begins.
         source, queries = open_support(arguments.support), find_queries(arguments.query)
         for path in filter(None, (arguments.out, arguments.html)):
             _check_writable(pathlib.Path(path))

@@ -40,7 +40,7 @@ class MetricsLog:
         return self
 
     def __exit__(self, *unused: object) -> None:
-        with contextlib.suppress(OSError):  # A full disk has been told already.
+        with contextlib.suppress(OSError):  # A full disk has been reported.
             self._file.close()
             self._board.close()
 

@@ -54,7 +54,7 @@ class TrainingProgress(progress.Progress):
         return steps * self._batch / max(self._marked - since, 1e-9)
 
     def resume(self) -> None:
-        """Begin to measure the rate anew, after something else than training."""
+        """Restart the measurement of the rate, after a validation for example."""
         self._marked, self._mark_step = time.monotonic(), self.done
 
     def show_metrics(self, values: dict[str, float], rate: float) -> None:
@@ -128,7 +128,7 @@ class Trainer:
         return state
 
     def _log_metrics(self, state: TrainState, step: int) -> TrainState:
-        """Write the means since the last line, and begin to sum anew."""
+        """Log the means since the last line, and reset the sums."""
         metrics = self._finite_metrics(state, step)
         speed = self._progress.images_per_second()
         self._progress.show_metrics(metrics, speed)

@@ -35,7 +35,7 @@ def of_array(array: Any) -> str:
     False
     """
     array = np.asarray(array)
-    # Not `dtype.str`: bfloat16 and its kin would all be "<V2" there.
+    # Not `dtype.str`, which is "<V2" for bfloat16 and other types of ml_dtypes.
     digest = hashlib.sha256(f"{array.dtype.name}{array.shape}".encode())
     little_endian = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
     digest.update(little_endian.reshape(-1).view(np.uint8))

@@ -1,4 +1,4 @@
-"""Compiling takes seconds: it is told, and kept on disk for the next start."""
+"""Compiled programs are cached on disk, and slow compilation is logged."""
 
 import contextlib
 import hashlib
