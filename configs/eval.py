@@ -90,6 +90,7 @@ def _paper() -> ml_collections.ConfigDict:
             "way": 5,
             "shots": "1,5",
             "query": 15,
+            "distractor_queries": 0,  # Queries of none of its classes, in each task.
             "dirichlet": 0.0,  # Above 0: uneven classes among the queries.
             "episodes": 2000,
             "seed": 0,

@@ -69,6 +69,22 @@ def predictions(class_distances: Float[ArrayLike, "... c"]) -> Int[Array, "..."]
     return jnp.where(unknown, -1, distances.argmin(axis=-1)).astype(jnp.int32)
 
 
+def unknown_scores(class_distances: Float[ArrayLike, "... c"]) -> Float[Array, "..."]:
+    """Score how little each query looks like any class: distance to the nearest.
+
+    Scores order the queries of one task; they say nothing across tasks or methods.
+
+    Args:
+      class_distances: Of any number of queries, in any number of episodes.
+
+    Returns:
+      Larger for queries that look less like any class; infinite for those with NaN.
+    """
+    distances = jnp.asarray(class_distances)
+    broken = jnp.isnan(distances).any(axis=-1)
+    return jnp.where(broken, jnp.inf, distances.min(axis=-1))
+
+
 def npc(
     support: Num[ArrayLike, "s d"],
     support_labels: Int[ArrayLike, " s"],

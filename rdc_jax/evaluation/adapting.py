@@ -14,7 +14,7 @@ from rdc_jax.core.batching import chunk_size
 from rdc_jax.evaluation.datasets import DataSet, Numbers, Source
 from rdc_jax.evaluation.engine import Counter, Engine
 from rdc_jax.evaluation.options import Entry, Options
-from rdc_jax.evaluation.scoring import Judged, judge, with_labels
+from rdc_jax.evaluation.scoring import Judged, Wanted, judge, with_labels
 from rdc_jax.methods import Task
 from rdc_jax.methods.adapt import Adaptation, Before, answers, start_phase, trajectory
 from rdc_jax.models.model import Model
@@ -58,7 +58,10 @@ class AdaptationScorer:
     def columns(self) -> tuple[str, ...]:
         """Right answers after recorded steps, then after the last."""
         recorded = (f"{self.name}@{step}" for step in self.method.recorded)
-        return (*recorded, self.name)
+        wanted = Wanted.by(self.options)
+        return tuple(
+            column for name in (*recorded, self.name) for column in wanted.columns(name)
+        )
 
     @property
     def record(self) -> dict[str, Any]:
@@ -91,7 +94,7 @@ class AdaptationScorer:
           UserError: It does not fit.
         """
         self.entry.check(self.options.task(shot, (1,)), self.model)
-        one = functools.partial(_judge_all, self.method, self.options.predictions)
+        one = functools.partial(_judge_all, self.method, Wanted.by(self.options))
         jax.eval_shape(one, self.model, *self._shapes(shot))
 
     def counter(self, engine: Engine, dataset: DataSet, shot: int) -> Counter:
@@ -100,7 +103,7 @@ class AdaptationScorer:
         if loop == "auto":
             loop = "python" if jax.default_backend() == "cpu" else "compiled"
 
-        distances = self.options.predictions
+        wanted = Wanted.by(self.options)
 
         def count(numbers: Numbers) -> Judged:
             task, labels_eq = self._tasks(engine, dataset, shot, numbers)
@@ -108,14 +111,12 @@ class AdaptationScorer:
                 return engine.map(
                     _judge_all,
                     *(task, labels_eq),
-                    static=(self.method, distances),
+                    static=(self.method, wanted),
                     shared=(jax.device_put(self.model, engine.layout.replicated),),
                 )
             return _joined(
                 [
-                    engine.map(
-                        _judge, state, task, labels_eq, static=(phase, distances)
-                    )
+                    engine.map(_judge, state, task, labels_eq, static=(phase, wanted))
                     for phase, state in self._states(engine, task)
                 ]
             )
@@ -206,23 +207,23 @@ def _first_step(phase: Adaptation, model: Model, task: Task) -> PyTree:
 
 def _judge(
     phase: Adaptation,
-    keep_distances: bool,
+    wanted: Wanted,
     state: PyTree,
     task: Task,
     labels_q: Int[Array, " q"],
 ) -> Judged:
-    return judge(phase, phase.classify(state, task), task, labels_q, keep_distances)
+    return judge(phase, phase.classify(state, task), task, labels_q, wanted)
 
 
 def _judge_all(
     method: Adaptation,
-    keep_distances: bool,
+    wanted: Wanted,
     model: Model,
     task: Task,
     labels_q: Int[Array, " q"],
 ) -> Judged:
     dist_mqc = answers(method, model, task)
-    judged = [judge(method, one, task, labels_q, keep_distances) for one in dist_mqc]
+    judged = [judge(method, one, task, labels_q, wanted) for one in dist_mqc]
     return _joined(judged)
 
 

@@ -8,11 +8,12 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float32, Int, Int32
 
+from rdc_jax.data.distractor_queries import DistractorQueries
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.open import open_source
 from rdc_jax.data.pixels import PixelCache, pixel_cache
 from rdc_jax.data.squares import Square
-from rdc_jax.data.tasks import TaskSampler
+from rdc_jax.data.tasks import Tasks, TaskSampler
 from rdc_jax.evaluation import features
 from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.options import Options
@@ -50,6 +51,7 @@ class DataSet:
         self.images, self.name, self.square = images, images.name, square
         self._options, self._cache_dir = options, cache_dir
         self.samplers = self._samplers(images.labels)
+        self._others = self._distractors(images.labels)
 
     @functools.cached_property
     def pixels(self) -> PixelCache:
@@ -63,6 +65,7 @@ class DataSet:
         pixels = decode(self.images, self._options, self.square, self._cache_dir)
         if len(pixels) < len(self.images):
             self.samplers = self._samplers(pixels.labels)
+            self._others = self._distractors(pixels.labels)
         return pixels
 
     def features(self, model: Model, inputs: str) -> Float32[np.ndarray, "n ..."]:
@@ -82,8 +85,8 @@ class DataSet:
           rows: From numbers of images to their features or pixels.
           sharding: Where the tasks go.
         """
-        sampler = self.samplers[shot]
-        made, s = sampler(numbers), sampler.spec.support_size
+        sampler, made = self.samplers[shot], self.sample(shot, numbers)
+        s = sampler.spec.support_size
         task = Task(
             rows(made.indices[:, :s]),
             made.labels[:, :s],
@@ -93,12 +96,18 @@ class DataSet:
         )
         return jax.device_put((task, made.labels[:, s:]), sharding)
 
+    def sample(self, shot: int, numbers: Numbers) -> Tasks:
+        """Draw tasks, with queries of other classes if these are asked for."""
+        sampler = self.samplers[shot]
+        supports = sampler.spec.support_size
+        return self._others(sampler(numbers), numbers, supports=supports)
+
     def answered(
         self, shot: int, answers: Mapping[str, Int[np.ndarray, "e q"]]
     ) -> Answered:
         """Put answers, by method, beside the first tasks that they are of."""
         sampler, pixels = self.samplers[shot], self.pixels
-        made = sampler(range(self._options.episodes))
+        made = self.sample(shot, np.arange(self._options.episodes))
         queries = np.s_[:, sampler.spec.support_size :]
         return Answered(
             class_names=pixels.class_names,
@@ -109,6 +118,16 @@ class DataSet:
             images=made.indices[queries],
             labels=made.labels[queries],
             answers=answers,
+        )
+
+    def _distractors(self, labels: Int32[np.ndarray, " n"]) -> DistractorQueries:
+        options = self._options
+        return DistractorQueries(
+            labels,
+            options.distractor_queries,
+            way=options.way,
+            seed=options.seed,
+            dataset=self.name,
         )
 
     def _samplers(self, labels: Int32[np.ndarray, " n"]) -> dict[int, TaskSampler]:

@@ -1,8 +1,13 @@
-"""Why a method helps or hurts: pure neighbour sets, and the steps of fine-tuning.
+"""Why a method helps or hurts: neighbour sets, hubs, and the steps of fine-tuning.
 
 RDC trusts that neighbours share a class. Here the labels of queries, which no method
 sees, tell how far that holds: the purity of a query's neighbour set is the share of its
-members, the query itself left out, that are of the query's class.
+members, the query itself left out, that are of the query's class. Queries of none of
+the task's classes have no set that counts, and are impure members of others.
+
+Hubs are images that are among the k nearest of many others; they make neighbours tell
+less. With N the number of images that have one among theirs, whose mean is k, a hub has
+N of 2k or more, an anti-hub 0; the skewness of N grows with both.
 """
 
 import dataclasses
@@ -12,7 +17,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from rdc_jax.core import statistics
 from rdc_jax.core.neighbours import rank_positions
@@ -30,6 +35,9 @@ COLUMNS = (
     "members_after",  # of the expanded sets
     "same_after",
     "jaccard_one",  # query-support pairs of Jaccard distance 1
+    "skewness",  # of how often images are neighbours, in thousandths
+    "hubs",
+    "anti_hubs",
 )
 
 _EDGES = (0, 30, 50, 70, 100)  # Percent; of five classes, chance is about 20.
@@ -63,26 +71,53 @@ def count(
     base_nn = near_nn & near_nn.T if params.base == "reciprocal" else near_nn
     other_nn = ~jnp.eye(n, dtype=bool)
     same_nn = labels_n[:, None] == labels_n[None, :]
+    known_q1 = (labels_q >= 0)[:, None]
     counts = []
     for sets_nn in (base_nn & other_nn, out.neighbours & other_nn):
-        counts += [sets_nn[s:].sum(), (sets_nn & same_nn)[s:].sum()]
-    return [*counts, (out.distances[s:, :s] == 1).sum()]
+        sets_qn = sets_nn[s:] & known_q1
+        counts += [sets_qn.sum(), (sets_qn & same_nn[s:]).sum()]
+    undecided_qs = (out.distances[s:, :s] == 1) & known_q1
+    return [*counts, undecided_qs.sum(), *_hubs(near_nn & other_nn, valid_n, params.k)]
 
 
-def neighbour_sets(counts: Counts, spec: TaskSpec) -> dict[str, float | None]:
+def _hubs(
+    near_nn: Bool[Array, "n n"], valid_n: Bool[Array, " n"], k: int
+) -> list[Int[Array, ""]]:
+    """Count hubs and anti-hubs by the k nearest of each image."""
+    times_n = (near_nn & valid_n[:, None]).sum(axis=0)
+    count = jnp.maximum(valid_n.sum(), 1)
+    apart_n = jnp.where(valid_n, times_n - times_n.sum() / count, 0)
+    second, third = ((apart_n**power).sum() / count for power in (2, 3))
+    second = jnp.maximum(second, jnp.finfo(second.dtype).tiny)
+    # By a root, which is rounded in one way: a power may depend on the chunk.
+    skewness = third / (second * jnp.sqrt(second))
+    return [
+        jnp.round(1000 * skewness).astype(jnp.int32),
+        (valid_n & (times_n >= 2 * k)).sum(),
+        (valid_n & (times_n == 0)).sum(),
+    ]
+
+
+def neighbour_sets(
+    counts: Counts, spec: TaskSpec, foreign: int = 0
+) -> dict[str, float | None]:
     """Turn the counts of a data set and shot into shares in percent and means.
 
     Args:
       counts: With ``COLUMNS``.
       spec: The shape of the tasks.
+      foreign: Queries of none of its classes in a task.
 
     Returns:
       ``purity_before`` and ``purity_after`` expansion (None where no query has
       neighbours), ``neighbours_before`` and ``neighbours_after`` for a query,
-      ``jaccard_one``: query-support pairs that share no neighbour.
+      ``jaccard_one``: query-support pairs that share no neighbour; ``hub_skewness``,
+      the mean over tasks, ``hubs`` and ``anti_hubs``, shares of all images.
     """
     total = {name: int(counts[name].sum()) for name in COLUMNS}
-    queries = len(counts[COLUMNS[0]]) * spec.query_size
+    tasks = len(counts[COLUMNS[0]])
+    queries = tasks * spec.query_size
+    images = queries + tasks * (spec.support_size + foreign)
 
     def purity(when: str) -> float | None:
         members = total[f"members_{when}"]
@@ -94,6 +129,9 @@ def neighbour_sets(counts: Counts, spec: TaskSpec) -> dict[str, float | None]:
         "neighbours_before": total["members_before"] / queries,
         "neighbours_after": total["members_after"] / queries,
         "jaccard_one": 100 * total["jaccard_one"] / (queries * spec.support_size),
+        "hub_skewness": float(counts["skewness"].mean()) / 1000,
+        "hubs": 100 * total["hubs"] / images,
+        "anti_hubs": 100 * total["anti_hubs"] / images,
     }
 
 

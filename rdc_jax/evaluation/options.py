@@ -97,6 +97,7 @@ class Options:
       way: Classes of a task.
       shots: Labelled images a class, one set of tasks each.
       query: Images to classify a class.
+      distractor_queries: Images of none of its classes that a task has to classify.
       dirichlet: Concentration of uneven class proportions; None: even.
       episodes: Tasks for each data set and shot.
       predictions: Whether each query's answers and distances are written.
@@ -126,6 +127,7 @@ class Options:
     way: int
     shots: tuple[int, ...]
     query: int
+    distractor_queries: int
     dirichlet: float | None
     episodes: int
     predictions: bool
@@ -141,6 +143,7 @@ class Options:
         at_least("episodes", self.episodes, 1)
         at_least("seed", self.seed, 0)
         at_least("chunk", self.chunk, 0)
+        at_least("distractor_queries", self.distractor_queries, 0)
         for shot in self.shots:
             for entry in self.methods:
                 entry.check(self.task(shot, (1,)))
@@ -156,13 +159,17 @@ class Options:
             way=self.way, shot=shot, query=self.query, dirichlet=self.dirichlet
         )
 
+    def queries_in(self, spec: TaskSpec) -> int:
+        """Rows to classify in a task, those of none of its classes among them."""
+        return spec.query_size + self.distractor_queries
+
     def task(self, shot: int, row: tuple[int, ...], dtype: Any = np.float32) -> Task:
         """The shapes of a task whose rows are of this shape."""
         spec = self.spec(shot)
         return Task(
             jax.ShapeDtypeStruct((spec.support_size, *row), dtype),
             jax.ShapeDtypeStruct((spec.support_size,), np.int32),
-            jax.ShapeDtypeStruct((spec.query_size, *row), dtype),
+            jax.ShapeDtypeStruct((self.queries_in(spec), *row), dtype),
             num_classes=self.way,
         )
 

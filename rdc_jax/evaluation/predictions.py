@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float32, Int
 
+from rdc_jax.core.prototypes import unknown_scores
 from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.runtime.files import replacing
 
@@ -64,6 +65,8 @@ def _schema(way: int) -> pa.Schema:
         "class": _TEXT,
         "answer": _TEXT,
         "right": pa.bool_(),
+        "known": pa.bool_(),
+        "unknown_score": pa.float32(),
     }
     fields |= {f"class_{c}": _TEXT for c in range(way)}
     fields |= {f"distance_{c}": pa.float32() for c in range(way)}
@@ -94,7 +97,9 @@ def _columns(
         "image": _text(answered.images, answered.image_names),
         "class": _text(answered.image_classes[answered.images], names),
         "answer": _text(given_eq, names),
-        "right": (answer_eq == labels_eq).ravel(),
+        "right": ((answer_eq == labels_eq) & (labels_eq >= 0)).ravel(),
+        "known": (labels_eq >= 0).ravel(),
+        "unknown_score": np.asarray(unknown_scores(dist_eqc)).ravel(),
     }
     for c in range(way):
         columns[f"class_{c}"] = _text(

@@ -105,7 +105,7 @@ class Record:
         noted, spec = self.ledger.groups[stage.group], self._options.spec(stage.shot)
         identity = [self.ledger.header, stage, noted]
         name = f"{cache_name(*map(str, stage))}-{checksums.of_json(stage)[:8]}"
-        shape = (len(noted["methods"]), spec.query_size)
+        shape = (len(noted["methods"]), self._options.queries_in(spec))
         logs: dict[Part, TaskLog] = {
             "answers": TaskLog(self._folder / name, identity, shape, np.int16)
         }

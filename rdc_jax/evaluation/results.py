@@ -20,6 +20,7 @@ from rdc_jax.evaluation import (
     example_tasks,
     published,
     table,
+    unknown,
     warnings,
 )
 from rdc_jax.evaluation.confusion import Answered
@@ -129,7 +130,9 @@ def collect(
                 classes.append(place | own | answered.confusion(entry.name))
             found["curves"] = diagnostics.accuracy_by_step(counts, options, shot)
             if diagnostics.COLUMNS[0] in counts:
-                sets = diagnostics.neighbour_sets(counts, options.spec(shot))
+                sets = diagnostics.neighbour_sets(
+                    counts, options.spec(shot), options.distractor_queries
+                )
                 found["neighbours"] = [sets]
                 diagnosed.append(counts)
             for name, more in found.items():
@@ -144,7 +147,11 @@ def collect(
         "title": options.title,
         "rows": rows,
         "averages": _averages(rows),
-        "published": published.collect(rows, way=options.way, systems=options.systems),
+        "published": published.collect(
+            rows,
+            way=0 if options.distractor_queries else options.way,
+            systems=options.systems,
+        ),
         "class_names": class_names,
         "classes": classes,
         "curves": curves,
@@ -208,6 +215,8 @@ def _method_rows(
             "ci95": mean.ci95,
             **answered.rows(method.name),
         }
+        if foreign := options.distractor_queries:
+            row |= unknown.row(counts, method.name, queries, foreign)
         if options.baseline in accuracy and method.name != options.baseline:
             gain = statistics.gain(accuracy[method.name], accuracy[options.baseline])
             row |= {
@@ -234,6 +243,8 @@ def _averages(rows: list[Row]) -> list[Row]:
             "datasets": len(own),
             "accuracy": float(np.mean([row["accuracy"] for row in own])),
         }
+        for name in {"auroc", "fpr95"} & own[0].keys():
+            average[name] = float(np.mean([row[name] for row in own]))
         if "gain" in own[0]:
             gains = [(row["gain"], row["gain_ci95"]) for row in own]
             gain = statistics.average(gains, [row["episodes"] for row in own])

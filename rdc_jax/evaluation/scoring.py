@@ -15,13 +15,34 @@ from jaxtyping import Array, Float, Int
 from rdc_jax.core.batching import chunk_size
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import predictions
-from rdc_jax.evaluation import diagnostics, features
+from rdc_jax.evaluation import diagnostics, features, unknown
 from rdc_jax.evaluation.datasets import DataSet, Numbers
 from rdc_jax.evaluation.engine import Counter, Engine
 from rdc_jax.evaluation.options import Entry, Options
 from rdc_jax.methods import Method, Task
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
+
+
+class Wanted(NamedTuple):
+    """What is kept of a task beside the answers.
+
+    Attributes:
+      distances: Whether class distances are.
+      unknown: Whether queries of no class are told from the others.
+    """
+
+    distances: bool = False
+    unknown: bool = False
+
+    @classmethod
+    def by(cls, options: Options) -> "Wanted":
+        """As a run asks for."""
+        return cls(options.predictions, options.distractor_queries > 0)
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """What the ledger calls the counts of a method: right answers first."""
+        return (name, *(unknown.columns(name) if self.unknown else ()))
 
 
 class Judged(NamedTuple):
@@ -59,8 +80,9 @@ class FeatureScorer:
     @property
     def columns(self) -> tuple[str, ...]:
         """What is counted of a task: right answers by method, then diagnostics."""
-        names = tuple(entry.name for entry in self.entries)
-        return names + (diagnostics.COLUMNS if self._static[1] else ())
+        wanted = Wanted.by(self.options)
+        names = [name for entry in self.entries for name in wanted.columns(entry.name)]
+        return (*names, *(diagnostics.COLUMNS if self._static[1] else ()))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -112,12 +134,12 @@ class FeatureScorer:
         return self.entries[0].method.inputs
 
     @property
-    def _static(self) -> tuple[tuple[Method, ...], RDCParams | None, bool]:
-        """The methods, whose neighbour sets are diagnosed, whether distances stay."""
+    def _static(self) -> tuple[tuple[Method, ...], RDCParams | None, Wanted]:
+        """The methods, whose neighbour sets are diagnosed, what else is kept."""
         used = any(entry.uses_neighbours for entry in self.entries)
         methods = tuple(entry.method for entry in self.entries)
         diagnosed = self.options.rdc if used else None
-        return methods, diagnosed, self.options.predictions
+        return methods, diagnosed, Wanted.by(self.options)
 
     @property
     def _weights(self) -> Model | None:
@@ -136,15 +158,14 @@ class FeatureScorer:
 def judge_on_features(
     methods: tuple[Method, ...],
     diagnosed: RDCParams | None,
-    keep_distances: bool,
+    wanted: Wanted,
     model: Model | None,
     task: Task,
     labels_q: Int[Array, " q"],
 ) -> Judged:
     """Let each method answer, count right answers and members of neighbour sets."""
     each = [
-        judge(method, method(task, model), task, labels_q, keep_distances)
-        for method in methods
+        judge(method, method(task, model), task, labels_q, wanted) for method in methods
     ]
     judged = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *each)
     if diagnosed is None:
@@ -159,7 +180,7 @@ def judge(
     dist_qc: Float[Array, "..."],
     task: Task,
     labels_q: Int[Array, " q"],
-    keep_distances: bool,
+    wanted: Wanted,
 ) -> Judged:
     """Hold one method's answers against the labels.
 
@@ -175,11 +196,13 @@ def judge(
             "for each query and class: correct the method"
         )
     answer_q = predictions(dist_qc)
-    right = (answer_q == labels_q).sum().astype(jnp.int32)
+    counts = [((answer_q == labels_q) & (labels_q >= 0)).sum()]
+    if wanted.unknown:
+        counts += unknown.count(dist_qc, labels_q)
     return Judged(
-        counts=right[None],
+        counts=jnp.stack(counts).astype(jnp.int32),
         answers=answer_q.astype(jnp.int16)[None],
-        distances=dist_qc.astype(jnp.float32)[None] if keep_distances else None,
+        distances=dist_qc.astype(jnp.float32)[None] if wanted.distances else None,
     )
 
 

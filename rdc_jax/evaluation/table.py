@@ -17,6 +17,13 @@ _NEIGHBOURS = {
     "neighbours_before": ("neighbours before", "{:.1f}"),
     "neighbours_after": ("neighbours after", "{:.1f}"),
     "jaccard_one": ("Jaccard = 1", "{:.1f}%"),
+    "hub_skewness": ("skewness", "{:.2f}"),
+    "hubs": ("hubs", "{:.1f}%"),
+    "anti_hubs": ("anti-hubs", "{:.1f}%"),
+}
+_UNKNOWN = {
+    "auroc": "Queries of none of the classes, AUROC in percent (chance is 50):",
+    "fpr95": "The share of them that pass for known where 95% of the known do, FPR@95:",
 }
 
 
@@ -39,10 +46,12 @@ def markdown(results: dict[str, Any]) -> str:
 def _heading(results: dict[str, Any]) -> str:
     config = results["provenance"]["config"]
     uneven = f", Dirichlet {config['dirichlet']:g}" if config["dirichlet"] else ""
+    count = config.get("distractor_queries", 0)
+    foreign = f" and {count} of no class" if count else ""
     return (
         f"# {results['title']} ({config['image_size']} px)\n\n"
         f"Accuracy in percent ± 95% interval; {config['episodes']:,} tasks a data set, "
-        f"{config['way']}-way, {config['query']} queries a class{uneven}, "
+        f"{config['way']}-way, {config['query']} queries a class{uneven}{foreign}, "
         f"seed {config['seed']}."
     )
 
@@ -60,13 +69,18 @@ def _tables(results: dict[str, Any], shot: int) -> Iterator[str]:
     if gains:
         yield f"Gains over {gains[0]['baseline']} on the same tasks:"
         yield _grid(map(_gain_cell, gains), "method")
+    for name, title in _UNKNOWN.items():
+        if found := [row for row in [*rows, *averages] if name in row]:
+            yield title
+            yield _grid((_unknown_cell(row, name) for row in found), "method")
     if curves := of("curves"):
         yield "Accuracy along fine-tuning:"
         yield _grid(map(_curve_cell, curves), "data set", "method")
     if neighbours := of("neighbours"):
         yield (
             "Neighbours of queries before and after expansion (purity: of the query's "
-            "class), and query-support pairs that share none:"
+            "class), and query-support pairs that share none; skewness of how often "
+            "images are neighbours, hubs (twice the mean) and anti-hubs (never):"
         )
         yield _grid(_neighbour_cells(neighbours), "data set")
     if purity := of("purity"):
@@ -120,6 +134,11 @@ def _published(row: Row, paper: Row) -> Iterator[Cell]:
 
 def _gain_cell(row: Row) -> Cell:
     return (row["method"], row["title"]), row.get("dataset", _AVERAGE), _gain(row)
+
+
+def _unknown_cell(row: Row, name: str) -> Cell:
+    text = f"{row[name]:.2f}{plus_minus(row.get(f'{name}_ci95'))}"
+    return (row["method"], row["title"]), row.get("dataset", _AVERAGE), text
 
 
 def _curve_cell(row: Row) -> Cell:

@@ -22,7 +22,13 @@ from rdc_jax.runtime.text import table
 TASKS = "tasks.csv"
 
 _COLUMNS = 4  # Data set, shot, task and queries; methods follow.
-_DECIDING = ("seed", "way", "query", "dirichlet")  # With the data, on the tasks.
+_DECIDING = (
+    "seed",
+    "way",
+    "query",
+    "dirichlet",
+    "distractor_queries",
+)  # With the data, on the tasks.
 _CLEAR = {"helps": "B is better", "hurts": "A is better", "unclear": "not clear"}
 
 # Accuracies of the tasks in percent, by data set, shot and method.
@@ -129,7 +135,7 @@ def _check_same_tasks(a: Run, b: Run, folders: tuple[pathlib.Path, ...]) -> None
     """Refuse runs whose tasks differ in anything but their number."""
     common = [name for name in a.datasets if name in b.datasets]
     values = [
-        {f"config.{name}": run.config.get(name) for name in _DECIDING}
+        {f"config.{name}": run.config.get(name) or 0 for name in _DECIDING}
         | {f"the content of {x}": run.provenance["data"].get(x) for x in common}
         for run in (a, b)
     ]

@@ -73,6 +73,22 @@ def gains(run: Run, shot: int) -> list[Drawing]:
     return [drawn]
 
 
+def unknown(run: Run, shot: int) -> list[Drawing]:
+    """Draw how well methods tell queries of no class from the others."""
+    if len(run.titles) > _MOST or not any("auroc" in row for row in run.rows):
+        return []
+    drawn = _by_row(
+        run,
+        shot,
+        _aurocs,
+        title=f"Queries of no class, {shot}-shot",
+        xlabel="AUROC, %",
+        chance=50.0,
+        note="Bars are 95% intervals; the dotted line is chance.",
+    )
+    return [drawn]
+
+
 def purity(run: Run, shot: int) -> list[Drawing]:
     """Draw the purity of neighbour sets before and after their expansion."""
     if not run.part("neighbours", shot):
@@ -269,6 +285,15 @@ def _gains(run: Run, shot: int) -> list[Series]:
             means[_AVERAGE] = Mean(average["gain"], average["gain_ci95"])
         look = list(run.titles).index(method)
         series.append(Series(run.titles[method], look, means))
+    return series
+
+
+def _aurocs(run: Run, shot: int) -> list[Series]:
+    series = []
+    for look, (method, title) in enumerate(run.titles.items()):
+        rows = run.accuracies(shot, method).items()
+        means = {name: Mean(row["auroc"], row["auroc_ci95"]) for name, row in rows}
+        series.append(Series(title, look, means))
     return series
 
 

@@ -25,6 +25,7 @@ _SECTIONS = {
     "parameters": "Parameters",
     "classes": "Classes",
     "hardest": "Hardest images",
+    "unknown": "None of the classes",
     "neighbours": "Neighbours",
     "warnings": "Warnings",
     "steps": "Steps of fine-tuning",
@@ -37,7 +38,8 @@ _PARTS: dict[str, tuple[Any, ...]] = {
     "accuracy": (figures.accuracy, tables.accuracies),
     "gains": (figures.gains, tables.gains),
     "parameters": (figures.sweeps,),
-    "neighbours": (figures.purity, tables.by_purity),
+    "unknown": (figures.unknown, tables.unknown),
+    "neighbours": (figures.purity, tables.hubs, tables.by_purity),
     "steps": (figures.steps,),
 }
 

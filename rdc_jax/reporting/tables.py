@@ -111,6 +111,47 @@ def gains(run: Run, shot: int) -> Table:
     return Table(caption, columns, lines, stacked=True)
 
 
+def unknown(run: Run, shot: int) -> Table:
+    """How well methods tell queries of no class from the others, one line a method."""
+    lines = []
+    for method, title in run.titles.items():
+        rows = run.accuracies(shot, method)
+        average = run.average(shot, method) or {}
+        if "auroc" in average:
+            cells = [
+                number(
+                    rows[dataset]["auroc"],
+                    small=f"FPR@95 {rows[dataset]['fpr95']:.0f}%",
+                )
+                if dataset in rows
+                else Cell()
+                for dataset in run.datasets
+            ]
+            small = f"FPR@95 {average['fpr95']:.0f}%"
+            lines.append(Line(title, [*cells, number(average["auroc"], small=small)]))
+    columns = ["method", *run.datasets, "average"]
+    caption = f"AUROC in percent, and FPR@95, {shot}-shot"
+    return Table(caption, columns, lines, stacked=True)
+
+
+def hubs(run: Run, shot: int) -> Table:
+    """Purity and hubs, one line a data set."""
+    columns = {
+        "purity_before": "purity before, %",
+        "purity_after": "purity after, %",
+        "hub_skewness": "skewness",
+        "hubs": "hubs, %",
+        "anti_hubs": "anti-hubs, %",
+    }
+    lines = [
+        Line(row["dataset"], [number(row[name]) for name in columns])
+        for row in run.part("neighbours", shot)
+        if "hubs" in row
+    ]
+    caption = f"Neighbours and hubs, {shot}-shot"
+    return Table(caption, ["data set", *columns.values()], lines)
+
+
 def by_purity(run: Run, shot: int) -> Table:
     """Gains on tasks with neighbours of some purity, one line a method and range."""
     lines = [

@@ -10,7 +10,7 @@ from evaluation.worlds import PARAMS, SPEC, make_features, make_sampler
 
 from rdc_jax import methods
 from rdc_jax.evaluation.engine import Engine
-from rdc_jax.evaluation.scoring import judge_on_features
+from rdc_jax.evaluation.scoring import Wanted, judge_on_features
 from rdc_jax.runtime.errors import UserError
 
 TASKS = 23
@@ -37,7 +37,7 @@ def make_tasks(numbers, per_class=12):
 def counter(engine, used=CHEAP, **kwargs):
     def count(numbers):
         arrays = jax.device_put(make_tasks(numbers, **kwargs), engine.layout.sharded)
-        static = (used, None, False)
+        static = (used, None, Wanted())
         return engine.map(judge_on_features, *arrays, static=static, shared=(None,))
 
     return count
@@ -59,7 +59,7 @@ def whole():
 def plain_counts(number):
     """One task outside of any engine."""
     one = jax.tree.map(lambda x: x[0], make_tasks(np.array([number])))
-    fn = functools.partial(judge_on_features, BOTH, None, False, None)
+    fn = functools.partial(judge_on_features, BOTH, None, Wanted(), None)
     return np.asarray(jax.jit(fn)(*one).counts)
 
 

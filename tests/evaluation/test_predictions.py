@@ -61,6 +61,8 @@ def test_answers_are_the_nearest_classes_and_right_as_in_the_tasks(run, table):
     classes = table[[f"class_{c}" for c in range(WAY)]].astype(str).to_numpy()
     rows = np.arange(len(table))
     assert (classes[rows, nearest] == table["answer"].astype(str)).all()
+    assert table["known"].all()
+    assert (table["unknown_score"] == distances.min(axis=1)).all()
     assert (table["right"] == (table["answer"].astype(str) == table["class"])).all()
     with (run[0] / "tasks.csv").open() as file:
         for line in csv.DictReader(file):

@@ -43,7 +43,7 @@ def ledger(tmp_path, options):
         for shot in options.shots:
             for dataset in DATASETS:
                 right = rng.integers(5, QUERIES + 1, (EPISODES, 3))
-                sets = np.tile([50, 40, 80, 60, 100], (EPISODES, 1))
+                sets = np.tile([50, 40, 80, 60, 100, 1250, 3, 6], (EPISODES, 1))
                 counts = np.concatenate([right, sets], axis=1)
                 ledger.append(Stage(dataset, shot, "features"), counts)
         yield ledger
@@ -157,6 +157,8 @@ def test_neighbours_are_summed_up(found):
     assert (row["purity_before"], row["purity_after"]) == (80.0, 75.0)
     assert row["neighbours_after"] == 80 / QUERIES
     assert row["jaccard_one"] == 100 * 100 / (QUERIES * 5)
+    assert row["hub_skewness"] == 1.25
+    assert (row["hubs"], row["anti_hubs"]) == (10.0, 20.0)  # Of 30 images a task.
 
 
 def test_gains_by_purity_are_of_the_tasks_of_all_data_sets(found, ledger):

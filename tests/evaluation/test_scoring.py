@@ -7,7 +7,7 @@ import pytest
 from evaluation.worlds import PARAMS, SPEC, counts_of, make_task
 
 from rdc_jax import methods
-from rdc_jax.evaluation.scoring import judge_on_features
+from rdc_jax.evaluation.scoring import Wanted, judge_on_features
 from rdc_jax.runtime.errors import UserError
 
 
@@ -25,7 +25,7 @@ def test_answers_and_distances_are_kept():
     task, labels_q = make_task()
     found = tuple(methods.get_method(name, rdc=PARAMS) for name in ("npc", "rdc"))
     judged = jax.jit(judge_on_features, static_argnums=(0, 1, 2))(
-        *(found, PARAMS, True, None, task, labels_q)
+        *(found, PARAMS, Wanted(distances=True), None, task, labels_q)
     )
     for place, method in enumerate(found):
         dist_qc = jax.jit(method)(task)
@@ -55,7 +55,7 @@ def test_labels_of_queries_reach_nothing_but_the_counts():
 
     task, labels_q = make_task()
     counts = [
-        judge_on_features((Spy(),), None, False, None, task, labels).counts[0]
+        judge_on_features((Spy(),), None, Wanted(), None, task, labels).counts[0]
         for labels in (labels_q, jnp.zeros_like(labels_q))
     ]
     jax.tree.map(np.testing.assert_array_equal, *seen)
@@ -80,4 +80,4 @@ def test_a_method_that_gives_the_wrong_shape_is_told():
 
     task, labels_q = make_task()
     with pytest.raises(UserError, match=r"wrong gives \(20, 24\) for \(20, 4\)"):
-        judge_on_features((Wrong(),), None, False, None, task, labels_q)
+        judge_on_features((Wrong(),), None, Wanted(), None, task, labels_q)

@@ -9,7 +9,7 @@ from PIL import Image
 import rdc_jax
 from rdc_jax import methods
 from rdc_jax.data.tasks import TaskSampler, TaskSpec
-from rdc_jax.evaluation.scoring import judge_on_features
+from rdc_jax.evaluation.scoring import Wanted, judge_on_features
 from rdc_jax.models.checkpoints import Checkpoints
 
 SPEC = TaskSpec(way=4, shot=2, query=5)
@@ -47,7 +47,7 @@ def counts_of(*names, params=PARAMS, diagnosed=None):
     found = tuple(methods.get_method(name, rdc=params) for name in names or ALL)
 
     def counts(task, labels_q):
-        judged = judge_on_features(found, diagnosed, False, None, task, labels_q)
+        judged = judge_on_features(found, diagnosed, Wanted(), None, task, labels_q)
         return judged.counts
 
     return counts

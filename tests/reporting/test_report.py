@@ -7,7 +7,15 @@ import subprocess
 import sys
 
 import pytest
-from reporting.made import make_results, make_task, pair, row, write_hardest, write_run
+from reporting.made import (
+    foreign,
+    make_results,
+    make_task,
+    pair,
+    row,
+    write_hardest,
+    write_run,
+)
 
 from rdc_jax.reporting import __main__ as program
 from rdc_jax.reporting import report
@@ -119,6 +127,15 @@ def test_what_is_not_there_has_no_section(tmp_path):
     ]
     assert "there is no gain to show" in page
     assert "None: no method" in page
+
+
+def test_queries_of_no_class_have_a_section(tmp_path):
+    results = make_results(
+        [foreign(r) for r in pair("cub", 1, (1.0, 0.5))], distractor_queries=15
+    )
+    page = report.write(write_run(tmp_path, results)).read_text()
+    assert "None of the classes" in headings(page, 2)
+    assert "Each task had 15 more images" in page and "Queries of no class" in page
 
 
 def test_steps_have_a_section_where_they_were_recorded(tmp_path):

@@ -1,7 +1,7 @@
 """Tables hold the numbers of the results, marked for what they are."""
 
 import pytest
-from reporting.made import make_run, pair, row
+from reporting.made import foreign, make_run, pair, row
 
 from rdc_jax.evaluation import published
 from rdc_jax.reporting import provenance, tables
@@ -33,6 +33,21 @@ def test_accuracies_stand_above_the_paper_s():
     # The paper has no such photos, and its average is of something else.
     assert texts(found.lines[3]) == [f"{paper['accuracy']:.2f}", "", "48.65", ""]
     assert found.lines[3].cells[2].small == "its own 8"
+
+
+def test_hubs_stand_beside_purity():
+    found = tables.hubs(make_run(), 1)
+    assert [line.head for line in found.lines] == ["cub", "my photos"]
+    assert texts(found.lines[0]) == ["50.00", "45.50", "0.75", "8.50", "3.00"]
+
+
+def test_queries_of_no_class_have_a_line_a_method():
+    made = [foreign(r, 60.0 + i) for i, r in enumerate(pair("cub", 1, (1.0, 0.5)))]
+    found = tables.unknown(make_run(made, distractor_queries=15), 1)
+    assert [line.head for line in found.lines] == ["NPC + l2 norm", "RDC"]
+    assert texts(found.lines[1]) == ["61.00", "61.00"]
+    assert found.lines[1].cells[0].small == "FPR@95 81%"
+    assert not tables.unknown(make_run(), 1).lines
 
 
 def test_the_best_of_ours_stands_out_in_each_column():
