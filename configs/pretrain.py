@@ -18,6 +18,7 @@ SYSTEMS = {
     "protonet": "protonet",
     "protonet_ft": "protonet+ft",
     "protonet_ata": "protonet+ata",
+    "gnn": "gnn",
 }
 
 
@@ -71,7 +72,7 @@ def _paper() -> ml_collections.ConfigDict:
             "conv": "auto",
             "dtype": "float32",  # Or bfloat16.
             "init_from": "",  # Checkpoint whose backbone to start from.
-            # Objective: cross_entropy, protonet, or one of a plugin.
+            # Objective: cross_entropy, protonet, gnn, or one of a plugin.
             "method": "cross_entropy",
             "plugins": "",  # Python files: objectives, backbones, sources.
             "label_smoothing": 0.0,
@@ -96,7 +97,7 @@ def _paper() -> ml_collections.ConfigDict:
                 "source": "",  # Empty: the training source.
                 "split": "val",
                 "way": 5,
-                "shots": "1,5",
+                "shots": "1,5",  # Empty: as in training.
                 "query": 15,
                 "episodes": 600,
                 "every_epochs": 1,
@@ -129,7 +130,11 @@ def _reduced() -> dict:
 
 def _tasks(method: str) -> dict:
     """What the systems share: 40,000 tasks, Adam at 1e-3 (with ``init_from``)."""
-    return {"method": method, "steps_per_epoch": 100}
+    return {
+        "method": method,
+        "steps_per_epoch": 100,
+        "validation": {"shots": "", "query": 16, "episodes": 100},
+    }
 
 
 def _reduced_tasks() -> dict:
@@ -139,7 +144,7 @@ def _reduced_tasks() -> dict:
         "stored_size": 84,
         "init_from": "packaged",
         "epochs": 20,
-        "validation": {"every_epochs": 2},
+        "validation": {"episodes": 600, "every_epochs": 2},
     }
 
 

@@ -106,14 +106,25 @@ def equal_rows(feat_nd: Float[Array, "n d"]) -> Bool[Array, "n n"]:
     """Which rows are equal, entry for entry.
 
     Matrix products round equal rows differently depending on where they stand, which
-    would break ties at random. Integer sums of the rows' bits do not depend on the
-    order of summation; two of them make a 64-bit hash (128 for float64).
+    would break ties at random.
 
     Example:
       >>> import jax.numpy as jnp
       >>> from rdc_jax.core.rows import equal_rows
       >>> equal_rows(jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, -0.0]]))[0].tolist()
       [True, False, True]
+    """
+    sums = row_hashes(feat_nd)
+    return jnp.logical_and(*(sum_n[:, None] == sum_n[None, :] for sum_n in sums))
+
+
+def row_hashes(
+    feat_nd: Float[Array, "n d"],
+) -> tuple[UInt[Array, " n"], UInt[Array, " n"]]:
+    """Hash each row by what it holds, twice.
+
+    Integer sums of the rows' bits do not depend on the order of summation; two of them
+    make a 64-bit hash (128 for float64).
     """
     bits = jnp.uint64 if feat_nd.dtype == jnp.float64 else jnp.uint32
     feat_nd = jnp.where(feat_nd == 0, 0, feat_nd)  # -0.0 equals 0.0
@@ -123,8 +134,7 @@ def equal_rows(feat_nd: Float[Array, "n d"]) -> Bool[Array, "n n"]:
     # the places, many sums are equal where entries are, as in rows of zeros and ones.
     first_nd = _stir(_stir(word_nd ^ place_d[None, :], 0x85EBCA6B), 0xC2B2AE35)
     second_nd = _stir(first_nd, 0x27D4EB2F)
-    sums = (x_nd.sum(axis=1, dtype=bits) for x_nd in (first_nd, second_nd))
-    return jnp.logical_and(*(sum_n[:, None] == sum_n[None, :] for sum_n in sums))
+    return first_nd.sum(axis=1, dtype=bits), second_nd.sum(axis=1, dtype=bits)
 
 
 def _stir(word: UInt[Array, "..."], odd: int) -> UInt[Array, "..."]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32, UInt8
 
@@ -108,12 +107,7 @@ def feature_fn(
 
     def maps(model: Model, images: Array) -> Array:
         edge = model.preprocessing.edge_at(size)
-        _, named, _ = model.apply(test_batch(images, size, edge))
-        blocks = [name for name in named if name.startswith("block")]
-        if not blocks:
-            raise UserError(f"the network {model.arch} has no blocks to take maps of")
-        last = max(blocks, key=lambda name: int(name.removeprefix("block")))
-        return named[last].astype(jnp.float32)
+        return model.inputs("maps", test_batch(images, size, edge))[0]
 
     def rows(model: Model, images: Array) -> Array:
         return options.features.embed(model, images, size)

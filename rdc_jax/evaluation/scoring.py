@@ -1,6 +1,7 @@
 """What is kept of a task: the answers of methods, and counts of the right ones.
 
-Labels of queries are used here, and by no method: a ``Task`` lacks them.
+Labels of queries are used here, and by no method: a ``Task`` lacks them. The exception
+is a method that says in its title that it is told them (``Method.told``).
 """
 
 import dataclasses
@@ -165,7 +166,8 @@ def judge_on_features(
 ) -> Judged:
     """Let each method answer, count right answers and members of neighbour sets."""
     each = [
-        judge(method, method(task, model), task, labels_q, wanted) for method in methods
+        judge(method, method.told(task, model, labels_q), task, labels_q, wanted)
+        for method in methods
     ]
     judged = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *each)
     if diagnosed is None:

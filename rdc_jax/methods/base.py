@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeVar, cast, get_args
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from rdc_jax.core.checks import checked_jit
 from rdc_jax.core.preparation import Step, prepare
@@ -101,6 +101,17 @@ class Method(abc.ABC):
           task: With rows as ``inputs`` says.
           model: What made the features; needed if ``head`` is set.
         """
+
+    def told(
+        self, task: Task, model: Model | None, labels_q: Int[Array, " q"]
+    ) -> Float[Array, "q c"]:
+        """Give the answers that are counted: those of ``__call__``.
+
+        The labels are for a method alone whose purpose is to measure what they are
+        worth, and whose title says so.
+        """
+        del labels_q
+        return self(task, model)
 
     def check(self, task: Task, model: Model | None = None) -> None:
         """Refuse tasks and models that the method cannot use, before long work.

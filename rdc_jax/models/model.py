@@ -8,10 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from flax.errors import ScopeParamShapeError
 from jaxtyping import Array, ArrayLike, Float
 
 from rdc_jax.models.backbones import create
 from rdc_jax.models.heads import DECODERS, HEADS
+from rdc_jax.models.heads.episode import Inputs
 from rdc_jax.models.host import HostNetwork
 from rdc_jax.models.preprocessing import FIELD, Preprocessing
 from rdc_jax.runtime import checksums
@@ -146,7 +148,9 @@ class Model:
         if not (self.spec.head or self.spec.decoder):
             return self.fingerprint
         digest = checksums.of_tree(self.variables)
-        return checksums.of_json([self.arch, self.spec.head, self.spec.decoder, digest])
+        spec = self.spec
+        parts = [spec.head, spec.head_options, spec.decoder, spec.decoder_options]
+        return checksums.of_json([self.arch, *parts, digest])
 
     def __call__(self, images: Float[ArrayLike, "b h w 3"]) -> Float[Array, "b d"]:
         """Compute the features of normalised images of any size; jitted."""
@@ -197,11 +201,45 @@ class Model:
           **options: Of its call, such as ``train=False``.
 
         Raises:
-          UserError: The model has no head.
+          UserError: The model has no head, or one for inputs of another size.
         """
         if self.head is None:
             raise UserError(f"the model ({self.arch}) has no head: load one that has")
-        return self.head.apply(self.variables_of("head"), *inputs, **options)
+        try:
+            return self.head.apply(self.variables_of("head"), *inputs, **options)
+        except ScopeParamShapeError as error:
+            raise UserError(
+                f"the weights of the {self.spec.head} head do not fit what the network "
+                "gives: images must have the size it was trained at "
+                "(--config.image_size)"
+            ) from error
+
+    def inputs(
+        self,
+        kind: Inputs,
+        images: Float[ArrayLike, "b h w 3"],
+        train: bool = False,
+        key: jax.Array | None = None,
+    ) -> tuple[Float[Array, "b ..."], dict[str, Any]]:
+        """Give what a head or a method takes of the network, with ``batch_stats``.
+
+        Args:
+          kind: ``features``, or the float32 ``maps`` of the last block.
+          images: As of ``apply``, like what follows.
+          train: Normalise by the batch's statistics.
+          key: Of the random stream ``noise``.
+
+        Raises:
+          UserError: The network has no maps.
+        """
+        features, named, batch_stats = self.apply(images, train, key)
+        if kind == "features":
+            return features, batch_stats
+        blocks = [name for name in named if name.startswith("block")]
+        if not blocks:
+            raise UserError(f"the network {self.arch} has no blocks to take maps of")
+        last = max(blocks, key=lambda name: int(name.removeprefix("block")))
+        return named[last].astype(jnp.float32), batch_stats
 
     def variables_of(self, part: str) -> Variables:
         """The variables of ``backbone``, ``head`` or ``decoder``, for its module."""

@@ -67,7 +67,7 @@ class ValidationOptions:
       source: Source of the images; empty means the training source.
       split: Its split.
       way: Classes of a task.
-      shots: Support images a class, one accuracy each.
+      shots: Support images a class, one accuracy each; empty: as in training.
       query: Query images a class.
       episodes: Number of tasks a shot; 0 means no validation.
       every_epochs: Epochs between validations; each one also saves a checkpoint.
@@ -176,13 +176,15 @@ class Options:
         """
         values = {**config}
         validation = {**values.pop("validation")}
-        shots = numbers("validation.shots", validation.pop("shots"))
+        episode = TaskSpec(**values.pop("episode"))
+        said = validation.pop("shots")
+        shots = numbers("validation.shots", said) if said else (episode.shot,)
         return cls(
             # Configs from before there were plugins have no such field.
             plugins=words("plugins", values.pop("plugins", ""), empty=True),
             phases=parse_phases(values.pop("phases"), values["image_size"]),
             optimiser=OptimiserOptions(**values.pop("optimiser")),
-            episode=TaskSpec(**values.pop("episode")),
+            episode=episode,
             validation=ValidationOptions(shots=shots, **validation),
             **values,
         )

@@ -44,18 +44,19 @@ def make_validate(
       A function from variables to named accuracies in percent.
 
     Raises:
-      UserError: The method does not work on features, or a task cannot be made.
+      UserError: The method works on images, or a task cannot be made.
     """
     method = get_method(objective.method)
-    if method.inputs != "features":
+    inputs = method.inputs
+    if inputs == "images":
         raise UserError(
             f"config.method={options.method} is validated by {objective.method}, which "
-            f"needs {method.inputs}: set --config.validation.episodes=0"
+            f"needs {inputs}: set --config.validation.episodes=0"
         )
     way, size = options.validation.way, options.image_size
     tasks_by_shot = _draw_tasks(pixels, options)
     embed = jax.jit(
-        lambda model, images: model.embed(test_batch(images, size)),
+        lambda model, images: model.inputs(inputs, test_batch(images, size))[0],
         out_shardings=layout.replicated,
     )
 
@@ -92,7 +93,7 @@ def _accuracy(
     way: int,
     shot: int,
     model: Model,
-    feat_nd: Float[Array, "n d"],
+    feat_nd: Float[Array, "n ..."],
     tasks: Tasks,
 ) -> Float[Array, ""]:
     """Mean accuracy of a method over tasks."""
@@ -101,7 +102,8 @@ def _accuracy(
     def one_task(indices_m: Array, labels_m: Array) -> Float[Array, ""]:
         feat_md = feat_nd[indices_m]
         task = Task(feat_md[:s], labels_m[:s], feat_md[s:], way)
-        return jnp.mean(predictions(method(task, model)) == labels_m[s:])
+        answer_qc = method.told(task, model, labels_m[s:])
+        return jnp.mean(predictions(answer_qc) == labels_m[s:])
 
     each_task = over_episodes(one_task, chunk=_TASKS_AT_A_TIME)
     return jnp.mean(each_task(tasks.indices, tasks.labels))
@@ -111,7 +113,7 @@ def _embed_all(
     embed: Callable[[Array], Array],
     images: UInt8[np.ndarray, "n h w 3"],
     layout: processes.Layout,
-) -> Float[np.ndarray, "n d"]:
+) -> Float[np.ndarray, "n ..."]:
     """Features of all images, in batches of which every process takes a part."""
     batch = _ROWS_A_DEVICE * jax.device_count()
     local = batch // jax.process_count()

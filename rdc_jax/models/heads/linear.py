@@ -1,4 +1,4 @@
-"""Heads and decoders: what is trained on top of a backbone."""
+"""Linear maps with torch's first weights, and the classifier of images."""
 
 from typing import Any
 
@@ -6,8 +6,6 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
-
-from rdc_jax.runtime.registry import Registry
 
 
 class Classifier(nn.Module):
@@ -47,11 +45,33 @@ def linear(num_classes: int, name: str | None = None) -> nn.Dense:
     return nn.Dense(num_classes, kernel_init=_torch_linear, name=name)
 
 
-HEADS: Registry[nn.Module] = Registry("head", linear=linear)
-"""Networks on top of features; made with the ``head_options`` of a checkpoint."""
+class Linear(nn.Module):
+    """``torch.nn.Linear`` with its first weights: bias and kernel are uniform.
 
-DECODERS: Registry[nn.Module] = Registry("decoder")
-"""What makes images of features; made with the ``decoder_options``."""
+    Attributes:
+      features: Of the result.
+      use_bias: Whether there is one; in front of a norm it would change nothing.
+    """
+
+    features: int
+    use_bias: bool = True
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "... i"]) -> Float[Array, "... o"]:
+        """Map the last axis."""
+        width = x.shape[-1]
+        kernel = self.param("kernel", _torch_linear, (width, self.features))
+        y = x @ kernel
+        if not self.use_bias:
+            return y
+        bound = width**-0.5
+        bias = self.param(
+            "bias",
+            lambda key: jax.random.uniform(
+                key, (self.features,), x.dtype, -bound, bound
+            ),
+        )
+        return y + bias
 
 
 def _torch_linear(
