@@ -32,7 +32,7 @@ def arrange(
     on_record = {column: name for name in recorded for column in recorded[name]}
     groups: dict[str, list[Entry]] = {name: [] for name in recorded}
     for entry in sorted(options.methods, key=_adapts):
-        name = on_record.get(entry.name) or _new_name(entry, recorded)
+        name = on_record.get(entry.name) or _new_name(entry, options, recorded)
         groups.setdefault(name, []).append(entry)
     scorers: list[Scorer] = []
     for name, entries in groups.items():
@@ -53,10 +53,14 @@ def _adapts(entry: Entry) -> bool:
     return isinstance(entry.method, Adaptation)
 
 
-def _new_name(entry: Entry, recorded: Mapping[str, Sequence[str]]) -> str:
+def _new_name(
+    entry: Entry, options: Options, recorded: Mapping[str, Sequence[str]]
+) -> str:
     """The name of a scorer that is not on record, as ``features@model+1``."""
     if _adapts(entry):
         return entry.name
-    base = entry.method.inputs + "@" * bool(entry.checkpoint) + entry.checkpoint
+    views = options.views(entry)
+    other = f"({views.described})" if views not in (None, options.features) else ""
+    base = entry.method.inputs + other + "@" * bool(entry.checkpoint) + entry.checkpoint
     names = [base, *(f"{base}+{number}" for number in range(1, len(recorded) + 1))]
     return next(name for name in names if name not in recorded)

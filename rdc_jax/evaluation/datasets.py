@@ -18,6 +18,7 @@ from rdc_jax.evaluation import features
 from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import Task
+from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
 
@@ -68,11 +69,12 @@ class DataSet:
             self._others = self._distractors(pixels.labels)
         return pixels
 
-    def features(self, model: Model, inputs: str) -> Float32[np.ndarray, "n ..."]:
+    def features(
+        self, model: Model, views: Views | None
+    ) -> Float32[np.ndarray, "n ..."]:
         """What a model makes of all images, computed once; see ``features.embed``."""
-        return features.embed(
-            self.pixels, model, inputs, self._options, self._cache_dir
-        )
+        size = self._options.image_size
+        return features.embed(self.pixels, model, views, size, self._cache_dir)
 
     def tasks(
         self, shot: int, numbers: Numbers, rows: Rows, sharding: jax.sharding.Sharding

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float32, UInt8
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.transforms import test_batch
-from rdc_jax.evaluation.options import Options
+from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
@@ -27,8 +27,8 @@ _IMAGES_A_DEVICE = 64
 def embed(
     pixels: PixelCache,
     model: Model,
-    inputs: str,
-    options: Options,
+    views: Views | None,
+    size: int,
     cache_dir: pathlib.Path,
 ) -> Float32[np.ndarray, "n ..."]:
     """Give the features of all images, from the cache where they are there already.
@@ -39,8 +39,9 @@ def embed(
     Args:
       pixels: The images.
       model: The network.
-      inputs: ``features``, or the ``maps`` before pooling.
-      options: Of the run.
+      views: What is taken of an image and of the network; None: the maps before
+        pooling.
+      size: Edge of the network's input in pixels.
       cache_dir: Of the features.
 
     Returns:
@@ -49,16 +50,16 @@ def embed(
     Raises:
       UserError: Features are not finite.
     """
-    size, began = options.image_size, time.monotonic()
+    began = time.monotonic()
     layout = make_layout(jax.local_devices())
-    described = options.features.described if inputs == "features" else inputs
+    described = views.described if views else "maps"
     fingerprint, edge = model.fingerprint, model.preprocessing.edge_at(size)
     transform = f"test transform: resize to {edge}, crop {size}"
     if described:  # A file of its own for each, so that a run may use several.
         fingerprint = checksums.of_json([fingerprint, described])
         transform = f"{transform}; {described}"
 
-    embed = feature_fn(inputs, options)
+    embed = feature_fn(views, size)
     if not model.on_host:
         # Each device by itself: on CPU the network loops over a few images at a time,
         # and for such a loop a batch that is split would be brought together on every
@@ -100,16 +101,16 @@ def compiled(embed: Callable[..., Array], model: Model) -> Callable[..., Array]:
 
 
 def feature_fn(
-    inputs: str, options: Options
+    views: Views | None, size: int
 ) -> Callable[[Model, UInt8[Array, "b h w 3"]], Array]:
     """Give what makes the inputs of methods from raw images, each by itself."""
-    size = options.image_size
 
     def maps(model: Model, images: Array) -> Array:
         edge = model.preprocessing.edge_at(size)
         return model.inputs("maps", test_batch(images, size, edge))[0]
 
     def rows(model: Model, images: Array) -> Array:
-        return options.features.embed(model, images, size)
+        assert views is not None
+        return views.embed(model, images, size)
 
-    return maps if inputs == "maps" else rows
+    return rows if views else maps

@@ -144,14 +144,21 @@ class Options:
         at_least("seed", self.seed, 0)
         at_least("chunk", self.chunk, 0)
         at_least("distractor_queries", self.distractor_queries, 0)
-        for shot in self.shots:
-            for entry in self.methods:
+        for entry in self.methods:
+            self.views(entry)  # Mistakes in them are told.
+            for shot in self.shots:
                 entry.check(self.task(shot, (1,)))
         if not (self.checkpoint or self.pretrain):
             raise UserError(
                 "config.checkpoint is empty: give the work directory of run_pretrain.py"
                 " or a torch .tar, as in --config.checkpoint=PATH"
             )
+
+    def views(self, entry: Entry) -> Views | None:
+        """What a method's features are taken of; None if it works on maps."""
+        if entry.method.inputs == "maps":
+            return None
+        return self.features.asked_by(entry.method)
 
     def spec(self, shot: int) -> TaskSpec:
         """The shape of the tasks of one shot."""

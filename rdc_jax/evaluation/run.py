@@ -274,15 +274,19 @@ class _Run:
         """Keep a task for pictures; first, so that a kill does not leave it out."""
         if self.record is None:
             return
+        views = self.options.features
         embedded = any(
-            isinstance(scorer, FeatureScorer) and scorer.model is self.model
+            isinstance(scorer, FeatureScorer)
+            and scorer.model is self.model
+            and scorer.views == views
             for scorer in self.scorers
         )
 
         def features_of(rows: Int[np.ndarray, " n"]) -> Float32[np.ndarray, "n d"]:
             if embedded:
-                return np.asarray(dataset.features(self.model, "features")[rows])
-            embed = compiled(feature_fn("features", self.options), self.model)
+                return np.asarray(dataset.features(self.model, views)[rows])
+            made = feature_fn(views, self.options.image_size)
+            embed = compiled(made, self.model)
             return np.asarray(embed(self.model, dataset.pixels.images[rows]))
 
         home, header = self.record.home

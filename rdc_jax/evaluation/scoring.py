@@ -21,6 +21,7 @@ from rdc_jax.evaluation.datasets import DataSet, Numbers
 from rdc_jax.evaluation.engine import Counter, Engine
 from rdc_jax.evaluation.options import Entry, Options
 from rdc_jax.methods import Method, Task
+from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
 
@@ -66,7 +67,7 @@ class FeatureScorer:
 
     Attributes:
       name: What the ledger calls them together.
-      entries: The methods; all with the same inputs and model.
+      entries: The methods; all on the same features of the same model.
       model: What makes the features.
       options: Of the run.
     """
@@ -112,7 +113,7 @@ class FeatureScorer:
 
     def counter(self, engine: Engine, dataset: DataSet, shot: int) -> Counter:
         """Make what counts tasks of a data set, from features on the devices."""
-        rows = dataset.features(self.model, self.inputs)
+        rows = dataset.features(self.model, self.views)
         on_devices = jax.device_put(np.asarray(rows), engine.layout.replicated)
         weights = jax.device_put(self._weights, engine.layout.replicated)
         sharded = engine.layout.sharded
@@ -130,9 +131,9 @@ class FeatureScorer:
         return count
 
     @property
-    def inputs(self) -> str:
-        """What the methods take of the model."""
-        return self.entries[0].method.inputs
+    def views(self) -> Views | None:
+        """What the methods take of the model; None: maps."""
+        return self.options.views(self.entries[0])
 
     @property
     def _static(self) -> tuple[tuple[Method, ...], RDCParams | None, Wanted]:
@@ -151,7 +152,7 @@ class FeatureScorer:
     def _shapes(self, shot: int, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
         side = self.model.preprocessing.edge_at(self.options.image_size)
         image = jax.ShapeDtypeStruct((1, side, side, 3), np.uint8)
-        embed = features.feature_fn(self.inputs, self.options)
+        embed = features.feature_fn(self.views, self.options.image_size)
         row = jax.eval_shape(embed, self.model, image).shape[1:]
         return with_labels(self.options.task(shot, row), lead)
 

@@ -148,9 +148,14 @@ class FeatureMethod(Method):
     Attributes:
       prepare: Steps of ``rdc_jax.prepare`` that the features go through first, as
         ``prepare=power+l2`` in text; ``none`` for no step.
+      views: How many views of an image the features are of; 0, as for ``layers``: what
+        ``config.features`` says.
+      layers: Layers of the network, as ``layers=features+block3:0.7`` in text.
     """
 
     prepare: tuple[str, ...] = ()
+    views: int = 0
+    layers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -278,6 +283,8 @@ def jitted(text: str) -> Callable[..., Array]:
     if method.inputs != "features" or method.head:
         needs = f"a model with a {method.head} head" if method.head else method.inputs
         raise UserError(f"method {text!r} needs {needs}: see docs/extending.md")
+    if isinstance(method, FeatureMethod) and (method.views or method.layers):
+        raise UserError(f"method {text!r}: here the features are yours; leave views out")
 
     def classify(
         support: ArrayLike,

@@ -89,7 +89,10 @@ class PreparedMethod(FeatureMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        of_features = {field.name for field in dataclasses.fields(FeatureMethod)}
         for field in dataclasses.fields(self):
+            if field.name in of_features:
+                continue
             value = getattr(self, field.name)
             if type(value) is int and value < 1:
                 raise ValueError(f"{field.name} must be at least 1, got {value}")

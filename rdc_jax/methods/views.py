@@ -7,6 +7,7 @@ from jaxtyping import Array, ArrayLike, Float, UInt8
 
 from rdc_jax.core.rows import l2_normalize
 from rdc_jax.data.transforms import test_views
+from rdc_jax.methods.base import FeatureMethod, Method
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
 
@@ -62,6 +63,19 @@ class Views:
                 )
             pairs.append((name, value))
         return cls(count, tuple(pairs))
+
+    def asked_by(self, method: Method) -> "Views":
+        """Give what a method asks for, and these where it asks for nothing.
+
+        Raises:
+          UserError: It asks for what there is not.
+        """
+        if not isinstance(method, FeatureMethod):
+            return self
+        count = method.views or self.count
+        if not method.layers:
+            return Views(count, self.layers)
+        return Views.from_text(count, ",".join(method.layers))
 
     @property
     def described(self) -> str:

@@ -182,6 +182,36 @@ def test_features_of_several_views_are_kept_beside_the_plain_ones(config, tmp_pa
     assert len(list((tmp_path / "cache").glob("photos-*px-*.npy"))) == 2
 
 
+def test_methods_on_other_features_meet_the_same_tasks(config, tmp_path):
+    config.update(methods="npc_l2,npc_l2(views=2)", shots="1")
+    rows = evaluate(config.to_dict(), tmp_path / "run")["rows"]
+    apart = []
+    for views in (1, 2):
+        config.update(methods="npc_l2", features={"views": views})
+        found = evaluate(config.to_dict(), tmp_path / f"run{views}")
+        apart.append(found["rows"][0]["accuracy"])
+    assert [row["accuracy"] for row in rows] == apart
+    assert apart[0] != apart[1]
+    assert rows[1]["title"] == "NPC + l2 norm (views=2)"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("views=3", "views must be one of"),
+        ("layers=block3:0", "positive weights"),
+        ("layers=block9", "no layer 'block9'"),
+    ],
+)
+def test_features_that_there_are_not_are_told_at_once(
+    asked, message, config, tmp_path
+):
+    config.methods = f"npc_l2({asked})"
+    with pytest.raises(UserError, match=message):
+        evaluate(config.to_dict(), tmp_path / "run")
+    assert not (tmp_path / "run/ledger.jsonl").exists()
+
+
 def test_methods_on_images_alone_embed_no_data_set(config, tmp_path, caplog):
     config.update(methods="rdc_ft", baseline="rdc_ft", shots="1", episodes=1)
     config.update(cache_dir=str(tmp_path / "cache"))

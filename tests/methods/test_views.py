@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
+import rdc_jax
 from rdc_jax.data import transforms
+from rdc_jax.methods import get_method
 from rdc_jax.methods.views import Views
 from rdc_jax.models.model import wrap
 from rdc_jax.runtime.errors import UserError
@@ -86,6 +88,25 @@ def test_an_image_and_its_mirror_image_have_the_same_two_views(model, images):
     square = images[:, :SIZE, :SIZE]
     one, other = (views.embed(model, x, 14) for x in (square, square[:, :, ::-1]))
     np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("npc_l2", Views.from_text(2, "low,high")),
+        ("npc_l2(views=4)", Views.from_text(4, "low,high")),
+        ("rdc_plus(layers=low:0.5+high)", Views.from_text(2, "low:0.5,high")),
+        ("npc_l2(views=1;layers=high)", Views.from_text(1, "high")),
+        ("rdc_ft", Views.from_text(2, "low,high")),
+    ],
+)
+def test_a_method_may_ask_for_other_features(text, want):
+    assert Views.from_text(2, "low,high").asked_by(get_method(text)) == want
+
+
+def test_a_function_of_features_takes_no_views():
+    with pytest.raises(UserError, match="the features are yours"):
+        rdc_jax.get("npc_l2(views=2)")
 
 
 @pytest.mark.parametrize("layers", ["low:0", "low:x", "", "low,,high"])
