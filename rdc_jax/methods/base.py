@@ -284,7 +284,9 @@ def jitted(text: str) -> Callable[..., Array]:
         needs = f"a model with a {method.head} head" if method.head else method.inputs
         raise UserError(f"method {text!r} needs {needs}: see docs/extending.md")
     if isinstance(method, FeatureMethod) and (method.views or method.layers):
-        raise UserError(f"method {text!r}: here the features are yours; leave views out")
+        raise UserError(
+            f"method {text!r}: here the features are yours; leave views out"
+        )
 
     def classify(
         support: ArrayLike,

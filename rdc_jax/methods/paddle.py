@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from rdc_jax.core.loops import repeat
 from rdc_jax.methods.base import register
-from rdc_jax.methods.prepared import PreparedMethod, PreparedTask, squared
+from rdc_jax.methods.prepared import PreparedMethod, PreparedTask
 
 
 @register("paddle")
@@ -31,17 +31,17 @@ class Paddle(PreparedMethod):
 
     def distances(self, task: PreparedTask) -> Float[Array, "q c"]:
         """The last logits, negated."""
-        total = jnp.maximum(task.counts.sum(), 1)
+        total, s = jnp.maximum(task.counts.sum(), 1), task.support.shape[0]
         tiny = 1e-12  # Of a class without mass.
 
-        def logits(mean_cd: Array, log_share_c: Array) -> Array:
-            half_qc = squared(task.query, mean_cd) / 2
+        def logits(weight_nc: Array, log_share_c: Array) -> Array:
+            half_qc = task.squares(weight_nc)[s:] / 2
             return self.lam * log_share_c[None, :] - self.temperature * half_qc
 
         def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
             answer_qc = task.answers(logits(*state))
             share_c = answer_qc.sum(axis=0) / total
-            return task.means(answer_qc), jnp.log(share_c + tiny)
+            return task.weights(answer_qc), jnp.log(share_c + tiny)
 
-        start = (task.prototypes, jnp.zeros_like(task.shots))
+        start = (task.weights(task.nothing), jnp.zeros_like(task.shots))
         return -logits(*repeat(turn, self.steps, start))

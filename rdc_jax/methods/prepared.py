@@ -21,17 +21,22 @@ _HIGHEST = lax.Precision.HIGHEST
 class PreparedTask(NamedTuple):
     """A task after preparation; rows that do not count are zero and unlabelled.
 
+    A class mean is known by its weights on the rows, too: methods that move means many
+    times need the rows' inner products alone, and no product with long features.
+
     Attributes:
       support: ``[s, d]``.
       query: ``[q, d]``.
       label: ``[s, c]``, one-hot; zero for supports of no class.
       counts: ``[q]``, one for queries that count, zero for the others.
+      gram: ``[n, n]``, inner products of the rows, supports first.
     """
 
     support: Float[Array, "s d"]
     query: Float[Array, "q d"]
     label: Float[Array, "s c"]
     counts: Float[Array, " q"]
+    gram: Float[Array, "n n"]
 
     @property
     def rows(self) -> Float[Array, "n d"]:
@@ -56,15 +61,33 @@ class PreparedTask(NamedTuple):
     @property
     def prototypes(self) -> Float[Array, "c d"]:
         """Means of the classes' supports; zero for a class without any."""
-        return self.means(jnp.zeros((self.query.shape[0], self.label.shape[1])))
+        return self.means(self.nothing)
+
+    @property
+    def nothing(self) -> Float[Array, "q c"]:
+        """Answers of queries that belong to no class."""
+        q, c = self.counts.shape[0], self.label.shape[1]
+        return jnp.zeros((q, c), self.label.dtype)
+
+    def weights(self, answer_qc: Float[Array, "q c"]) -> Float[Array, "n c"]:
+        """Class means over the supports and, by the answers, the queries, as weights.
+
+        Zero for a class without rows.
+        """
+        answer_qc = answer_qc.astype(self.label.dtype)
+        member_nc = jnp.concatenate([self.label, answer_qc])
+        mass_1c = member_nc.sum(axis=0, keepdims=True)
+        return member_nc / jnp.where(mass_1c > 0, mass_1c, 1)
 
     def means(self, answer_qc: Float[Array, "q c"]) -> Float[Array, "c d"]:
-        """Class means over the supports and, weighed by the answers, the queries."""
-        answer_qc = answer_qc.astype(self.label.dtype)
-        total_cd = inner(self.label.T, self.support.T)
-        total_cd += inner(answer_qc.T, self.query.T)
-        mass_c = self.shots + answer_qc.sum(axis=0)
-        return total_cd / jnp.where(mass_c > 0, mass_c, 1)[:, None]
+        """The same as features."""
+        return inner(self.weights(answer_qc).T, self.rows.T)
+
+    def squares(self, weight_nc: Float[Array, "n c"]) -> Float[Array, "n c"]:
+        """Squared distances of all rows to sums of rows of these weights."""
+        product_nc = inner(self.gram, weight_nc.T)
+        own_1c = (weight_nc * product_nc).sum(axis=0, keepdims=True)
+        return jnp.diag(self.gram)[:, None] + own_1c - 2 * product_nc
 
     def answers(self, logit_qc: Float[Array, "q c"]) -> Float[Array, "q c"]:
         """Softmax over the classes that have supports; zero for other rows."""
@@ -109,11 +132,14 @@ class PreparedMethod(FeatureMethod):
         member_sc = membership(task.support_labels, rows.valid[:s], task.num_classes)
         label_sc = member_sc.astype(rows.feat.dtype)
         known_s1 = member_sc.any(axis=1)[:, None]
+        support_sd, query_qd = jnp.where(known_s1, rows.feat[:s], 0), rows.feat[s:]
+        feat_nd = jnp.concatenate([support_sd, query_qd])
         arranged = PreparedTask(
-            support=jnp.where(known_s1, rows.feat[:s], 0),
-            query=rows.feat[s:],
+            support=support_sd,
+            query=query_qd,
             label=label_sc,
             counts=rows.valid[s:].astype(rows.feat.dtype),
+            gram=inner(feat_nd, feat_nd),
         )
         dist_qc = self.distances(arranged)
         dist_qc = jnp.where(arranged.shots[None, :] > 0, dist_qc, jnp.inf)

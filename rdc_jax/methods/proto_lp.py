@@ -13,7 +13,6 @@ from rdc_jax.methods.prepared import (
     PreparedMethod,
     PreparedTask,
     inner,
-    squared,
     surprise,
 )
 from rdc_jax.methods.pt_map import even_plan
@@ -46,20 +45,22 @@ class ProtoLP(PreparedMethod):
 
     def distances(self, task: PreparedTask) -> Float[Array, "q c"]:
         """Logarithms of the last plan, negated."""
+        s = task.support.shape[0]
 
-        def plan(mean_cd: Array) -> Array:
-            cost_qc = squared(task.query, mean_cd)
+        def plan(weight_nc: Array) -> Array:
+            cost_qc = task.squares(weight_nc)[s:]
             return even_plan(task, cost_qc, 1 / self.temperature, self.scalings)
 
-        def turn(mean_cd: Array) -> Array:
-            plan_qc = plan(mean_cd)
+        def turn(weight_nc: Array) -> Array:
+            plan_qc = plan(weight_nc)
             smooth_qc = even_plan(
                 task, surprise(self._smoothed(task, plan_qc)), 1.0, self.scalings
             )
             both_qc = self.beta * smooth_qc + (1 - self.beta) * plan_qc
-            return mean_cd + self.rate * (task.means(both_qc) - mean_cd)
+            return weight_nc + self.rate * (task.weights(both_qc) - weight_nc)
 
-        return surprise(plan(repeat(turn, self.steps, task.prototypes)))
+        start_nc = task.weights(task.nothing)
+        return surprise(plan(repeat(turn, self.steps, start_nc)))
 
     def _smoothed(
         self, task: PreparedTask, plan_qc: Float[Array, "q c"]

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from rdc_jax.core.loops import repeat
 from rdc_jax.core.sinkhorn import sinkhorn
 from rdc_jax.methods.base import register
-from rdc_jax.methods.prepared import PreparedMethod, PreparedTask, squared, surprise
+from rdc_jax.methods.prepared import PreparedMethod, PreparedTask, surprise
 
 
 @register("pt_map")
@@ -35,15 +35,18 @@ class PTMAP(PreparedMethod):
 
     def distances(self, task: PreparedTask) -> Float[Array, "q c"]:
         """Logarithms of the last plan, negated."""
+        s = task.support.shape[0]
 
-        def plan(mean_cd: Array) -> Array:
-            cost_qc = squared(task.query, mean_cd)
+        def plan(weight_nc: Array) -> Array:
+            cost_qc = task.squares(weight_nc)[s:]
             return even_plan(task, cost_qc, 1 / self.temperature, self.scalings)
 
-        def turn(mean_cd: Array) -> Array:
-            return mean_cd + self.rate * (task.means(plan(mean_cd)) - mean_cd)
+        def turn(weight_nc: Array) -> Array:
+            moved_nc = task.weights(plan(weight_nc))
+            return weight_nc + self.rate * (moved_nc - weight_nc)
 
-        return surprise(plan(repeat(turn, self.steps, task.prototypes)))
+        start_nc = task.weights(task.nothing)
+        return surprise(plan(repeat(turn, self.steps, start_nc)))
 
 
 def even_plan(

@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from rdc_jax.core.loops import repeat
 from rdc_jax.methods.base import register
-from rdc_jax.methods.prepared import PreparedMethod, PreparedTask, squared
+from rdc_jax.methods.prepared import PreparedMethod, PreparedTask
 
 
 @register("soft_kmeans")
@@ -27,10 +27,11 @@ class SoftKMeans(PreparedMethod):
 
     def distances(self, task: PreparedTask) -> Float[Array, "q c"]:
         """Squared distances to the last means."""
+        s = task.support.shape[0]
 
-        def turn(mean_cd: Array) -> Array:
-            logit_qc = -self.temperature * squared(task.query, mean_cd)
-            return task.means(task.answers(logit_qc))
+        def turn(weight_nc: Array) -> Array:
+            logit_qc = -self.temperature * task.squares(weight_nc)[s:]
+            return task.weights(task.answers(logit_qc))
 
-        mean_cd = repeat(turn, self.steps, task.prototypes)
-        return squared(task.query, mean_cd)
+        start_nc = task.weights(task.nothing)
+        return task.squares(repeat(turn, self.steps, start_nc))[s:]

@@ -2,13 +2,14 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from rdc_jax.core.loops import repeat
 from rdc_jax.methods.base import register
 from rdc_jax.methods.information import descend, information_loss, log_answers
-from rdc_jax.methods.prepared import PreparedMethod, PreparedTask, inner, squared
+from rdc_jax.methods.prepared import PreparedMethod, PreparedTask, squared
 
 _SOLVERS = ("adm", "gradient")
 
@@ -54,32 +55,30 @@ class TIM(PreparedMethod):
         """Squared distances to the prototypes that the solver ends at."""
         if self.solver == "adm":
 
-            def turn(mean_cd: Array) -> Array:
-                return self._turn(task, mean_cd)
+            def turn(weight_nc: Array) -> Array:
+                return self._turn(task, weight_nc)
 
-            mean_cd = repeat(turn, self.steps, task.prototypes)
-            return squared(task.query, mean_cd)
+            weight_nc = repeat(turn, self.steps, task.weights(task.nothing))
+            return task.squares(weight_nc)[task.support.shape[0] :]
 
         def loss(mean_cd: Array) -> Array:
             return information_loss(
                 task,
-                *self._log_answers(task, mean_cd),
+                log_answers(task, task.support, mean_cd, self.temperature),
+                log_answers(task, task.query, mean_cd, self.temperature),
                 weights=(self.fit, self.even, self.sure),
             )
 
         mean_cd = descend(loss, task.prototypes, steps=self.steps, rate=self.rate)
         return squared(task.query, mean_cd)
 
-    def _log_answers(self, task: PreparedTask, mean_cd: Array) -> tuple[Array, Array]:
-        log_sc = log_answers(task, task.support, mean_cd, self.temperature)
-        return log_sc, log_answers(task, task.query, mean_cd, self.temperature)
-
-    def _turn(self, task: PreparedTask, mean_cd: Array) -> Float[Array, "c d"]:
+    def _turn(self, task: PreparedTask, weight_nc: Array) -> Float[Array, "n c"]:
         """Auxiliary answers from the answers, then prototypes from both (Eq. 8-9)."""
-        log_sc, log_qc = self._log_answers(task, mean_cd)
-        known_s1 = task.label.sum(axis=1, keepdims=True)
-        answer_sc = jnp.exp(log_sc) * known_s1
-        answer_qc = jnp.exp(log_qc) * task.counts[:, None]
+        s = task.support.shape[0]
+        logit_nc = -self.temperature / 2 * task.squares(weight_nc)
+        answer_nc = jax.nn.softmax(task.possible(logit_nc), axis=1)
+        answer_sc = answer_nc[:s] * task.label.sum(axis=1, keepdims=True)
+        answer_qc = answer_nc[s:] * task.counts[:, None]
         sharp_qc = answer_qc ** (1 + self.sure)
         mass_c = sharp_qc.sum(axis=0)
         share = self.even / (1 + self.even)
@@ -94,7 +93,6 @@ class TIM(PreparedMethod):
         slack_sc = from_s * (task.label - answer_sc)
         slack_qc = from_q * (aim_qc - answer_qc)
         held_c = from_s * answer_sc.sum(axis=0) + from_q * answer_qc.sum(axis=0)
-        total_cd = inner(jnp.concatenate([slack_sc, slack_qc]).T, task.rows.T)
-        total_cd = total_cd + held_c[:, None] * mean_cd
+        total_nc = jnp.concatenate([slack_sc, slack_qc]) + held_c[None, :] * weight_nc
         mass_c = from_s * task.shots + from_q * aim_qc.sum(axis=0)
-        return total_cd / jnp.where(mass_c > 0, mass_c, 1)[:, None]
+        return total_nc / jnp.where(mass_c > 0, mass_c, 1)[None, :]

@@ -203,9 +203,7 @@ def test_methods_on_other_features_meet_the_same_tasks(config, tmp_path):
         ("layers=block9", "no layer 'block9'"),
     ],
 )
-def test_features_that_there_are_not_are_told_at_once(
-    asked, message, config, tmp_path
-):
+def test_features_that_there_are_not_are_told_at_once(asked, message, config, tmp_path):
     config.methods = f"npc_l2({asked})"
     with pytest.raises(UserError, match=message):
         evaluate(config.to_dict(), tmp_path / "run")
