@@ -41,6 +41,10 @@ def conv(x_bhwi: Array, kernel_kkio: Array, stride: int, padding: int) -> Array:
     >>> conv(jnp.ones((1, 4, 4, 3)), jnp.ones((3, 3, 3, 8)), 2, 1).shape
     (1, 2, 2, 8)
     """
+    return _result(x_bhwi, kernel_kkio, stride, padding)
+
+
+def _result(x_bhwi: Array, kernel_kkio: Array, stride: int, padding: int) -> Array:
     if winograd.fits(x_bhwi, kernel_kkio, stride, padding):
         return winograd.conv(x_bhwi, kernel_kkio)
     by_matmul = functools.partial(matmul.conv, stride=stride, padding=padding)
@@ -53,7 +57,8 @@ def conv(x_bhwi: Array, kernel_kkio: Array, stride: int, padding: int) -> Array:
 def _forward(
     x_bhwi: Array, kernel_kkio: Array, stride: int, padding: int
 ) -> tuple[Array, tuple[Array, Array]]:
-    return conv(x_bhwi, kernel_kkio, stride, padding), (x_bhwi, kernel_kkio)
+    # Not by ``conv``: a gradient can then be differentiated forwards.
+    return _result(x_bhwi, kernel_kkio, stride, padding), (x_bhwi, kernel_kkio)
 
 
 def _backward(
