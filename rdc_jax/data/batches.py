@@ -7,7 +7,7 @@ more than copying them.
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import grain
 import numpy as np
@@ -58,6 +58,74 @@ def training_batches(
     >>> next(training_batches(pixels, batch_size=4, seed=0))["image"].shape
     (4, 8, 8, 3)
     """
+    batch_at = _shuffled(pixels, batch_size, seed, shard_index, shard_count)
+    return _from_step(batch_at, start)
+
+
+def task_batches(
+    pixels: PixelCache, spec: TaskSpec, *, seed: int, start: int = 0
+) -> Iterator[Batch]:
+    """Tasks of images for meta-training; step ``t`` is task ``t``.
+
+    A batch is ``image`` uint8 [n, h, w, 3], ``label`` int32 [n] (0 ... way - 1),
+    ``index`` int64 [n] and ``aspect`` float32 [n], support rows first (``Tasks``).
+
+    Args:
+      pixels: The images.
+      spec: The shape of a task.
+      seed: Of the tasks.
+      start: The first step to make, counted from 0.
+    """
+    return _from_step(_tasks(pixels, spec, seed), start)
+
+
+def domain_batches(
+    domains: Sequence[PixelCache],
+    spec: TaskSpec,
+    *,
+    images: int,
+    redraw: int,
+    seed: int,
+    start: int = 0,
+) -> Iterator[Batch]:
+    """Images of the first domain, a task of one domain, and a task of another.
+
+    A batch has the rows of the three, one after the other, as ``training_batches`` and
+    ``task_batches`` make them. Which two domains give a task is drawn anew, in order
+    and without replacement, every few steps.
+
+    Args:
+      domains: Two or more; the same images may be there twice.
+      spec: The shape of both tasks.
+      images: Of the first domain.
+      redraw: Steps between draws.
+      seed: Of the draws, the order of the images and the tasks.
+      start: The first step to make, counted from 0.
+    """
+    images_at = _shuffled(domains[0], images, seed)
+    tasks = [_tasks(pixels, spec, seed) for pixels in domains]
+    key = int(checksums.of_json(["domains", seed])[:32], 16)
+
+    def batch_at(step: int) -> Batch:
+        uniform_1m = philox.uniforms(key, np.array([step // redraw]), len(domains))
+        first, second = uniform_1m[0].argsort(kind="stable")[:2]
+        # Numbers of their own, for both may be of the same images.
+        parts = [images_at(step), tasks[first](2 * step), tasks[second](2 * step + 1)]
+        return {
+            name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+        }
+
+    return _from_step(batch_at, start)
+
+
+def _shuffled(
+    pixels: PixelCache,
+    batch_size: int,
+    seed: int,
+    shard_index: int = 0,
+    shard_count: int = 1,
+) -> Callable[[int], Batch]:
+    """A function from a step to its share of shuffled images."""
     if not 0 <= shard_index < shard_count:
         raise ValueError(f"shard_index={shard_index} is not below {shard_count}")
     if batch_size % shard_count:
@@ -84,23 +152,11 @@ def training_batches(
         first = step_of_epoch * batch_size + shard_index * local
         return _gather(pixels, order(epoch)[first : first + local])
 
-    return _from_step(batch_at, start)
+    return batch_at
 
 
-def task_batches(
-    pixels: PixelCache, spec: TaskSpec, *, seed: int, start: int = 0
-) -> Iterator[Batch]:
-    """Tasks of images for meta-training; step ``t`` is task ``t``.
-
-    A batch is ``image`` uint8 [n, h, w, 3], ``label`` int32 [n] (0 ... way - 1),
-    ``index`` int64 [n] and ``aspect`` float32 [n], support rows first (``Tasks``).
-
-    Args:
-      pixels: The images.
-      spec: The shape of a task.
-      seed: Another seed is other tasks.
-      start: The first step to make, counted from 0.
-    """
+def _tasks(pixels: PixelCache, spec: TaskSpec, seed: int) -> Callable[[int], Batch]:
+    """A function from a number to the images of that task."""
     sampler = TaskSampler(
         pixels.labels,
         spec,
@@ -109,12 +165,12 @@ def task_batches(
         class_names=pixels.class_names,
     )
 
-    def batch_at(step: int) -> Batch:
-        task = sampler(range(step, step + 1))
+    def batch_at(number: int) -> Batch:
+        task = sampler(range(number, number + 1))
         rows = task.indices[0].astype(np.int64)
         return {**_gather(pixels, rows), "label": task.labels[0]}
 
-    return _from_step(batch_at, start)
+    return batch_at
 
 
 def _from_step(batch_at: Callable[[int], Batch], start: int) -> Iterator[Batch]:

@@ -1,5 +1,6 @@
 """Training batches are a function of the seed and the step."""
 
+import dataclasses
 import time
 
 import numpy as np
@@ -8,7 +9,7 @@ from data.fakes import fake_pixels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdc_jax.data.batches import task_batches, training_batches
+from rdc_jax.data.batches import domain_batches, task_batches, training_batches
 from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.runtime.errors import UserError
 
@@ -120,3 +121,54 @@ def test_reading_is_no_bottleneck():
     start = time.process_time()
     _take(batches, 40)
     assert 40 * 64 / (time.process_time() - start) > 5000
+
+
+def _domains(count=3, *, start=0, redraw=1):
+    """Batches of domains that differ in the width of their pictures."""
+    pixels = [
+        dataclasses.replace(
+            _PIXELS, name=f"d{i}", aspects=np.full(len(_PIXELS), i, np.float32)
+        )
+        for i in range(count)
+    ]
+    options = {"images": 4, "redraw": redraw, "seed": 0, "start": start}
+    return domain_batches(pixels, _SPEC, **options)
+
+
+def _pairs(batches):
+    """The domains of the two tasks of each batch."""
+    first, second = 4, 4 + _SPEC.support_size + _SPEC.query_size
+    pairs = []
+    for batch in batches:
+        aspects = batch["aspect"]
+        assert (aspects[:first] == 0).all()
+        pair = [set(part.tolist()) for part in np.split(aspects, [first, second])[1:]]
+        assert [len(part) for part in pair] == [1, 1]
+        pairs.append(tuple(part.pop() for part in pair))
+    return pairs
+
+
+def test_domains_give_images_and_tasks_of_two_that_differ():
+    pairs = _pairs(_take(_domains(), 60))
+    assert set(pairs) == {(a, b) for a in range(3) for b in range(3) if a != b}
+
+
+def test_domains_stay_until_they_are_drawn_anew():
+    pairs = _pairs(_take(_domains(redraw=5), 40))
+    blocks = [pairs[i : i + 5] for i in range(0, 40, 5)]
+    assert all(len(set(block)) == 1 for block in blocks)
+    assert len({block[0] for block in blocks}) > 2
+    later = _pairs(_take(_domains(redraw=5, start=17), 23))
+    assert later == pairs[17:]
+
+
+def test_a_domain_that_is_taken_twice_gives_two_tasks():
+    batches = domain_batches(
+        (_PIXELS, _PIXELS), _SPEC, images=4, redraw=1, seed=0, start=0
+    )
+    for batch in _take(batches, 5):
+        one, other = np.split(batch["index"][4:], 2)
+        assert set(one.tolist()) != set(other.tolist())
+        np.testing.assert_array_equal(
+            batch["label"][:4], _PIXELS.labels[batch["index"][:4]]
+        )
