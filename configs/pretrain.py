@@ -19,6 +19,9 @@ SYSTEMS = {
     "protonet_ft": "protonet+ft",
     "protonet_ata": "protonet+ata",
     "gnn": "gnn",
+    "gnn_ft": "gnn+ft",
+    "gnn_lft": "gnn+lft(domains=cub+cars+places)",
+    "gnn_ata": "gnn+ata(step_size=80;keep=0.5)",
 }
 
 
@@ -35,6 +38,8 @@ def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
     config = _paper()
     if system:
         config.update(_tasks(SYSTEMS[system]))
+    if system == "gnn_lft" and scale != "paper":
+        config.method = "gnn+lft"  # The training source, twice.
     if scale == "reduced":
         config.update(_reduced_tasks() if system else _reduced())
     elif scale == "test":

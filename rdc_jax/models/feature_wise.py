@@ -46,10 +46,12 @@ class FeatureWise(BatchNorm):
         y_bhwc = super().__call__(x_bhwc, train=train)
         if self.name == "shortcut_norm" and not self.shortcuts:
             return y_bhwc
+        if not train and not self.is_initializing():
+            return y_bhwc
         shape = x_bhwc.shape[-1:]
         scale_c = self.variable(COLLECTION, "scale", jnp.full, shape, self.scale)
         shift_c = self.variable(COLLECTION, "shift", jnp.full, shape, self.shift)
-        if not train or self.is_initializing():
+        if self.is_initializing():
             return y_bhwc
         noise_2c = jax.random.normal(self.make_rng("noise"), (2, *shape))
         gain_c = 1 + noise_2c[0] * softplus(scale_c.value)

@@ -46,15 +46,13 @@ class Run:
         Raises:
           UserError: The parts do not fit together.
         """
-        self.options, self._base = options, images.base
+        self.options, self._images = options, images
         self.layout = processes.make_layout()
         class_names = images.base.class_names
         self.objective = get_objective(options.method)(options, len(class_names))
         spec = self.objective.spec
         _ = Model(spec, {}).backbone  # Fails on a wrong name.
-        self.batch_size = images_a_step(
-            options, self.objective.batches, len(images.base)
-        )
+        self.batch_size = images_a_step(options, self.objective, len(images.base))
         steps_per_pass = len(images.base) // self.batch_size
         self.steps_per_epoch = options.steps_per_epoch or steps_per_pass
         self.total_steps = options.epochs * self.steps_per_epoch
@@ -66,6 +64,8 @@ class Run:
                 self.objective, images.held_out, options, self.layout
             )
         self._optimiser = make_optimiser(options.optimiser, self.schedule)
+        if own := getattr(self.objective, "optimiser", None):
+            self._optimiser = own(self._optimiser)
         self._given: Variables = {}
         if path := options.init_from:
             model = load_backbone(path)
@@ -111,8 +111,7 @@ class Run:
 
     def batches(self, start: int) -> Iterator[dict[str, np.ndarray]]:
         """Make this process's rows of each batch, from a step on."""
-        kind = self.objective.batches
-        return make_batches(self.options, kind, self._base, start)
+        return make_batches(self.options, self.objective, self._images, start)
 
     def learning_rate(self, step: int) -> float:
         """Give the learning rate of a step, counted from 1."""

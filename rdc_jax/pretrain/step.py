@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, UInt8
 
 from rdc_jax.data.transforms import train_batch
 from rdc_jax.models.model import Variables
-from rdc_jax.pretrain.objectives import Batch, Objective
+from rdc_jax.pretrain.objectives import Batch, Objective, gradients
 from rdc_jax.runtime.processes import Layout
 
 # Folded into a step's key for its loss. Images fold in their place in the batch, which
@@ -135,11 +135,8 @@ def make_train_step(
         images = augment(key, stored["image"], stored["aspect"], size)
         batch, old = Batch(images, stored["label"]), state.variables
 
-        def loss_of(params: Any) -> tuple[Float[Array, ""], Any]:
-            loss_key = jax.random.fold_in(key, _LOSS)
-            return objective.loss({**old, "params": params}, batch, loss_key)
-
-        (loss, aux), grads = jax.value_and_grad(loss_of, has_aux=True)(old["params"])
+        loss_key = jax.random.fold_in(key, _LOSS)
+        (loss, aux), grads = gradients(objective, old, batch, loss_key, state.step)
         updates, opt_state = optimiser.update(grads, state.opt_state, old["params"])
         params = optax.apply_updates(old["params"], updates)
         variables = old | {"params": params}

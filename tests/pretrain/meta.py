@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax import export
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from tiny import SIZE
 
@@ -71,6 +72,18 @@ def steps(objective, number, *, devices=1, optimiser=None, labels=LABELS):
         old = jax.tree.map(jnp.copy, states[-1])
         states.append(step(KEY, old, put_batch(layout, stored(labels)))[0])
     return states
+
+
+def lowered(objective, optimiser, labels=LABELS):
+    """The accelerators that a step can be compiled for."""
+    step = make_train_step(objective, optimiser, SIZE, layout=layout_of(1))
+
+    def initial_state():
+        variables = objective.init(KEY, SIZE)
+        return create_state(objective, optimiser, variables, average=False)
+
+    shapes = (KEY, jax.eval_shape(initial_state), stored(labels))
+    return set(export.export(step, platforms=["cuda", "tpu"])(*shapes).platforms)
 
 
 def assert_close(one, other, **tolerance):

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from jax import export
 from pretrain.meta import (
     KEY,
     LABELS,
@@ -13,18 +12,16 @@ from pretrain.meta import (
     assert_equal,
     batch_of,
     init,
-    layout_of,
     loss_of,
+    lowered,
     make,
     steps,
-    stored,
 )
 from tiny import SIZE, TinyNet, TinyResNet
 
 from rdc_jax.models import BACKBONES
 from rdc_jax.pretrain.objectives import Objective
 from rdc_jax.pretrain.objectives.ata import random_filter
-from rdc_jax.pretrain.step import create_state, make_train_step
 from rdc_jax.runtime.errors import UserError
 
 SCALED = (SIZE / 224) ** 2
@@ -175,16 +172,7 @@ def test_gradients_are_finite_on_equal_images():
 
 def test_the_step_lowers_for_every_accelerator():
     objective = make("protonet+ft+ata(steps=1)", conv="xla")
-    optimiser = optax.adam(1e-3)
-    step = make_train_step(objective, optimiser, SIZE, layout=layout_of(1))
-
-    def initial_state():
-        variables = objective.init(KEY, SIZE)
-        return create_state(objective, optimiser, variables, average=False)
-
-    shapes = (KEY, jax.eval_shape(initial_state), stored())
-    exported = export.export(step, platforms=["cuda", "tpu"])(*shapes)
-    assert set(exported.platforms) == {"cuda", "tpu"}
+    assert lowered(objective, optax.adam(1e-3)) == {"cuda", "tpu"}
 
 
 @pytest.mark.parametrize(

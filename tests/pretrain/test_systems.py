@@ -12,7 +12,7 @@ from rdc_jax.pretrain.options import Options
 def test_every_system_comes_in_every_scale(system, scale):
     config = get_config(f"{system},{scale}")
     objective = get_objective(config.method)(Options.from_config(config.to_dict()), 16)
-    assert objective.batches == "tasks"
+    assert objective.batches == ("domains" if "lft" in system else "tasks")
     assert config.image_size == {"paper": 224, "reduced": 84, "test": 32}[scale]
     steps = config.epochs * config.steps_per_epoch
     assert steps == {"paper": 40_000, "reduced": 2_000, "test": 20}[scale]

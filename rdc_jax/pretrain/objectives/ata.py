@@ -49,6 +49,7 @@ class TaskAugmentation(base.Wrapper):
     own_metrics: ClassVar[tuple[str, ...]] = ("start_loss", "moved")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("method, ata(steps)", self.steps, 0)
         if not 0 <= self.keep <= 1:
             raise UserError(f"ata(keep={self.keep}): give a share from 0 to 1")

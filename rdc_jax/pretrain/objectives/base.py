@@ -20,7 +20,7 @@ from rdc_jax.pretrain.options import Options
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.registry import Registry
 
-Batches = Literal["images", "tasks"]
+Batches = Literal["images", "tasks", "domains"]
 
 
 class Batch(NamedTuple):
@@ -33,6 +33,25 @@ class Batch(NamedTuple):
 
     images: Float[Array, "b h w 3"]
     labels: Int[Array, " b"]
+
+
+class Domains(NamedTuple):
+    """Which batches an objective on several source domains takes.
+
+    A batch is of shuffled images of the training source, a task of one domain, and a
+    task of another.
+
+    Attributes:
+      names: Sources beside that of the training, which is the first domain.
+      split: Their split.
+      images: Number of shuffled images.
+      redraw: Steps between draws of the two domains.
+    """
+
+    names: tuple[str, ...]
+    split: str
+    images: int
+    redraw: int
 
 
 class Aux(NamedTuple):
@@ -54,6 +73,11 @@ class Objective(Protocol):
     An implementation is a frozen dataclass of pure functions. It may wrap another
     objective: give the other's ``init``, and call its ``loss`` on other images, in eval
     mode for gradients, or beside a loss of its own.
+
+    Where a step does not follow the gradient of one loss, two more functions say what
+    it does: ``gradients(variables, batch, key, step)`` gives ``(loss, aux), grads`` in
+    the place of ``jax.value_and_grad`` of ``loss``, and ``optimiser(of_run)`` the optax
+    transformation for these.
     """
 
     @property
@@ -62,7 +86,10 @@ class Objective(Protocol):
 
     @property
     def batches(self) -> Batches:
-        """Whether a step takes shuffled ``images``, or one few-shot task."""
+        """Whether a step takes shuffled ``images``, one few-shot task, or ``domains``.
+
+        An objective on ``domains`` says in a field of this name which.
+        """
 
     @property
     def method(self) -> str:
@@ -108,6 +135,13 @@ class Wrapper(abc.ABC):
 
     inner: Objective
     own_metrics: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if hasattr(self.inner, "gradients"):
+            raise UserError(
+                f"{type(self).__name__} cannot wrap {type(self.inner).__name__}, whose "
+                "gradients are not of one loss: put that one last in --config.method"
+            )
 
     @property
     def spec(self) -> Spec:
@@ -187,6 +221,23 @@ def get_objective(text: str) -> Callable[[Options, int], Objective]:
     if "inner" in values:
         get_objective(values["inner"])  # Fails on a wrong name now.
     return functools.partial(make, **values)
+
+
+def gradients(
+    objective: Objective,
+    variables: Variables,
+    batch: Batch,
+    key: PRNGKeyArray,
+    step: Int[Array, ""],
+) -> tuple[tuple[Float[Array, ""], Aux], Variables]:
+    """Give the loss with its aux, and what the optimiser takes for ``params``."""
+    if own := getattr(objective, "gradients", None):
+        return own(variables, batch, key, step)
+
+    def loss_of(params: Variables) -> tuple[Float[Array, ""], Aux]:
+        return objective.loss({**variables, "params": params}, batch, key)
+
+    return jax.value_and_grad(loss_of, has_aux=True)(variables["params"])
 
 
 def spec_of(options: Options, **parts: Any) -> Spec:
