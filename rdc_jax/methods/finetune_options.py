@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from rdc_jax.methods.optimiser import OptimiserOptions
 from rdc_jax.runtime.config_values import at_least, numbers, one_of
 
 TARGETS = ("each_step", "fixed")
@@ -81,18 +80,6 @@ class FinetuneOptions:
     def recorded(self) -> tuple[int, ...]:
         """Steps to note, in order, without those after the last and the last itself."""
         return tuple(sorted(step for step in {*self.record} if step < self.steps))
-
-    @property
-    def optimiser_options(self) -> OptimiserOptions:
-        """The optimiser, with a constant rate."""
-        return OptimiserOptions(
-            name=self.optimiser,
-            learning_rate=self.learning_rate,
-            schedule="constant",
-            warmup_steps=0,
-            momentum=0.9,
-            weight_decay=0.0,
-        )
 
     @classmethod
     def from_config(cls, fields: Mapping[str, Any]) -> "FinetuneOptions":

@@ -14,7 +14,6 @@ from rdc_jax.methods.adapt import Adaptation, test_images
 from rdc_jax.methods.base import Task
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.npc import nearest_prototype
-from rdc_jax.methods.optimiser import make_optimiser, make_schedule
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
 
@@ -195,8 +194,10 @@ class GradientAdaptation(Adaptation):
         return frozen, {name: backbone[name] for name in names}
 
     def _optimiser(self) -> optax.GradientTransformation:
-        options = self.finetune.optimiser_options
-        optimiser = make_optimiser(options, make_schedule(options, self.finetune.steps))
+        rate = self.finetune.learning_rate
+        optimiser = optax.adam(rate)
+        if self.finetune.optimiser == "sgd":
+            optimiser = optax.sgd(rate, momentum=0.9, nesterov=True)
         if self.finetune.relative:
             return optax.chain(optimiser, optax.scale_by_param_block_rms())
         return optimiser

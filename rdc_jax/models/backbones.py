@@ -7,11 +7,20 @@ from flax import linen as nn
 
 from rdc_jax.models.conv import Implementation
 from rdc_jax.models.resnet import ResNet10, ResNet12, ResNet18
+from rdc_jax.models.vit import ViT, ViTBase, ViTLarge, ViTSmall, ViTTiny
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.registry import Registry
 
 BACKBONES: Registry[nn.Module] = Registry(
-    "backbone", resnet10=ResNet10, resnet12=ResNet12, resnet18=ResNet18
+    "backbone",
+    resnet10=ResNet10,
+    resnet12=ResNet12,
+    resnet18=ResNet18,
+    vit=ViT,
+    vit_tiny=ViTTiny,
+    vit_small=ViTSmall,
+    vit_base=ViTBase,
+    vit_large=ViTLarge,
 )
 """Called with ``dtype``, ``conv``, and options of their own.
 

@@ -14,6 +14,9 @@ _FORMS = (
     ("FILE.tar", "torch files of the field (399.tar); torch itself is not needed"),
     ("packaged", "the weights that come with the package"),
     ("FILE.safetensors", "what python -m rdc_jax.models.weights CHECKPOINT OUT writes"),
+    ("DIR", "Hugging Face, timm, open_clip: config.json, model.safetensors"),
+    ("FILE.pth", "weights of DINO, DINOv2 or timm alone, .safetensors too"),
+    ("FILE.py:NAME", "a function that gives a function from images to features"),
 )
 
 

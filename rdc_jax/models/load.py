@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from rdc_jax.models import torch_format, weights
+from rdc_jax.models.foreign import read as foreign
 from rdc_jax.models.host import Function, HostNetwork, name_of
 from rdc_jax.models.model import Model, Spec, Variables, as_backbone
 from rdc_jax.models.preprocessing import FIELD, Preprocessing
@@ -64,9 +65,10 @@ def load_backbone(
     Args:
       path: A work directory of ``run_pretrain.py``, its ``checkpoints``, one step of
         it, a torch file of the field (``399.tar``), a ``.safetensors`` file of
-        ``rdc_jax.models.weights``, ``packaged``: the weights of this package, or
-        ``FILE.py:NAME``: a function of that file, which gives a ``Model`` or a function
-        from images to features.
+        ``rdc_jax.models.weights``, ``packaged``: the weights of this package; a
+        directory of Hugging Face, timm or open_clip, or a file of weights in their
+        names; or ``FILE.py:NAME``: a function of that file, which gives a ``Model`` or
+        a function from images to features.
       dtype: Of the computation.
       conv: See ``rdc_jax.models.create``.
 
@@ -104,9 +106,12 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Variables, dict[str, 
     if _is_function(path):
         raise UserError(f"{path} is a function, not a file with weights")
     path = pathlib.Path(path)
-    if path.is_file():
-        is_ours = path.suffix == weights.SUFFIX
-        return weights.read(path) if is_ours else torch_format.read(path)
+    if path.suffix == torch_format.SUFFIX and path.is_file():
+        return torch_format.read(path)
+    if path.suffix == weights.SUFFIX and weights.is_ours(path):
+        return weights.read(path)
+    if (found := foreign.read(path)) is not None:
+        return found
     from rdc_jax.models.checkpoints import load_variables  # Orbax is slow to import.
 
     return load_variables(path)

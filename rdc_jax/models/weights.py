@@ -32,8 +32,8 @@ PACKAGED = pathlib.Path(__file__).with_name(f"resnet10_miniimagenet84{SUFFIX}")
 
 _FORMAT = "rdc_jax backbone 1"
 _KEPT = (
-    *("arch", "source", "num_classes", "method"),
-    *("image_size", "step", "epoch", "score"),
+    *("arch", "arch_options", "source", "num_classes", "method"),
+    *("image_size", "preprocessing", "step", "epoch", "score"),
 )
 
 
@@ -115,6 +115,15 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     inner = traverse_util.unflatten_dict(whole, sep=".")
     variables = {part: {"backbone": tree} for part, tree in inner.items()}
     return variables, json.loads(header["metadata"])
+
+
+def is_ours(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file is one of ``write``, or one that cannot be read."""
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            return (file.metadata() or {}).get("format") == _FORMAT
+    except (OSError, safetensors.SafetensorError):
+        return True  # To be refused by ``read``.
 
 
 def _digest(tensors: dict[str, np.ndarray], header: dict[str, str]) -> str:

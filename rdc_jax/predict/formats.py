@@ -40,7 +40,7 @@ def render_page(answers: Answers) -> str:
         used=sorted({j for row in rows for j in row.nearest}),
         threshold=f"{100 * answers.reject_below:.3g}%",
         percent=percent,
-        uri=_uri,
+        uri=lambda jpeg: f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}",
     )
 
 
@@ -107,7 +107,3 @@ def _remark(row: Row) -> str:
     if row.changed:
         remarks.append(f"without RDC: {row.plain}")
     return "; ".join(remarks)
-
-
-def _uri(jpeg: bytes) -> str:
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"

@@ -68,18 +68,16 @@ def find_queries(path: str | os.PathLike[str]) -> dict[str, pathlib.Path]:
         return {root.name: root}
     if not root.is_dir():
         raise UserError(f"{where} is not there: give a folder or one picture")
-    paths = {str(file.relative_to(root)): file for file in _walk(root)}
-    if not paths:
-        raise UserError(f"no pictures under {where} ({' '.join(sorted(EXTENSIONS))})")
-    return paths
-
-
-def _walk(root: pathlib.Path) -> Iterator[pathlib.Path]:
+    paths = {}
     for folder, folders, files in os.walk(root):
         folders[:] = sorted((f for f in folders if not f.startswith(".")), key=sort_key)
         for name in sorted(files, key=sort_key):
             if is_image(name) and not name.startswith("."):
-                yield pathlib.Path(folder, name)
+                file = pathlib.Path(folder, name)
+                paths[str(file.relative_to(root))] = file
+    if not paths:
+        raise UserError(f"no pictures under {where} ({' '.join(sorted(EXTENSIONS))})")
+    return paths
 
 
 def read_pictures(
