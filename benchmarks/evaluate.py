@@ -20,9 +20,8 @@ import types
 import jax
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))  # For configs.
-from configs.eval import variation
 from rdc_jax import models
+from rdc_jax.configs.eval import variation
 from rdc_jax.data.tasks import TaskSampler, TaskSpec
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.datasets import DataSet

@@ -6,17 +6,18 @@ import pathlib
 import pytest
 from reporting.made import make_results, row
 
-from configs import transductive
 from rdc_jax import methods
+from rdc_jax.configs import transductive
 from rdc_jax.evaluation import published, table
 from rdc_jax.evaluation.options import Options
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "configs/paper"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "rdc_jax/configs/paper"
+NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
 
 
 def read(name, variant):
-    module = importlib.import_module(f"configs.paper.{name}")
+    module = importlib.import_module(f"rdc_jax.configs.paper.{name}")
     config = module.get_config(variant)
     config.checkpoint = "x"
     return Options.from_config(config.to_dict())
@@ -49,7 +50,7 @@ def test_all_transductive_methods_on_features_are_compared(variant):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_documentation_has_it(name):
-    page = (FOLDER.parent.parent / "docs/paper.md").read_text()
+    page = (ROOT / "docs/paper.md").read_text()
     assert f"configs/paper/{name}.py" in page
 
 

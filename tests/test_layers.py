@@ -23,6 +23,8 @@ ALLOWED = {
     "predict": LOWER | {"methods"},
     "rerank": LOWER,
     "cli": LOWER | {"methods"},
+    "configs": {"top", "methods"},
+    "programs": LOWER | {"methods", "pretrain", "evaluation", "reporting", "cli"},
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE)
 

@@ -1,5 +1,6 @@
 """Flags of the programs; a wrong flag is an error of one line."""
 
+import functools
 import logging
 import pathlib
 import re
@@ -39,15 +40,18 @@ _SHOWN = {
 }
 
 
-def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
+def run(
+    main: Callable[[], None], listing: Callable[[], str], *, about: str | None
+) -> None:
     """Parse the flags and run a program; mistakes print one line and exit with 2.
 
     Adds ``--list``, ``--quiet``, ``--verbose``, ``--debug``, ``--compile_cache`` and
-    a ``--help`` that begins with the program's docstring.
+    a ``--help`` that begins with what the program is about.
 
     Args:
       main: The program, without arguments; it reads its flags itself.
       listing: What ``--list`` prints.
+      about: The program's docstring.
     """
     flags.DEFINE_boolean(
         "list", False, "Print what can be asked for by name, and leave."
@@ -74,7 +78,10 @@ def run(main: Callable[[], None], listing: Callable[[], str]) -> None:
                 compiled.keep_compiled()
             main()
 
-    app.run(lambda _: guard(program, debug=flags.FLAGS.debug), flags_parser=_parse)
+    app.run(
+        lambda _: guard(program, debug=flags.FLAGS.debug),
+        flags_parser=functools.partial(_parse, about or ""),
+    )
 
 
 def define_processes() -> Callable[[], tuple[str | None, int | None, int | None]]:
@@ -104,7 +111,8 @@ def define_config(default: str, help_text: str) -> flags.FlagHolder:
     Returns:
       The flag; give its value to ``config_values``.
     """
-    sys.argv = _joined(sys.argv)
+    folder = pathlib.Path(default).parent
+    sys.argv = [_found(word, folder) for word in _joined(sys.argv)]
     try:  # Overrides are applied to the default right here, and may be mistaken.
         return config_flags.DEFINE_config_file("config", default, help_text)
     except Exception as error:
@@ -123,6 +131,16 @@ def _joined(argv: list[str]) -> list[str]:
     pairs = [word.removeprefix(start) for word in argv if word.startswith(start)]
     rest = [word for word in argv if not word.startswith(start)]
     return [*rest, f"{start[:-1]}={','.join(pairs)}"] if pairs else argv
+
+
+def _found(word: str, folder: pathlib.Path) -> str:
+    """Let ``configs/eval.py`` name the package's own, where there is no such file."""
+    start, flag, path = word.rpartition("--config=") if "=" in word else ("", "", word)
+    named, own = path.partition(":")[0], folder.parent / path
+    known = path.startswith(folder.name) and (folder.parent / named).is_file()
+    if not known or pathlib.Path(named).exists():
+        return word
+    return f"{start}{flag}{own}"
 
 
 def config_values(config: Any) -> dict[str, Any]:
@@ -145,12 +163,12 @@ def config_values(config: Any) -> dict[str, Any]:
     return fields
 
 
-def _parse(argv: list[str]) -> list[str]:
+def _parse(about: str, argv: list[str]) -> list[str]:
     wanted = [word for word in argv if word not in _HELP]
     try:
         rest = flags.FLAGS(wanted)
         if len(wanted) < len(argv):
-            _show(_help_text(sys.modules["__main__"].__doc__ or ""))
+            _show(_help_text(about))
             sys.exit(0)
     except Exception as error:  # A config file may raise anything.
         if "--debug" in argv:

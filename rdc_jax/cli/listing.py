@@ -72,7 +72,8 @@ def configs(folder: pathlib.Path, *, leave_out: str = "") -> str:
     """
     # Those of the folder itself come first.
     files = sorted(folder.rglob("*.py"), key=lambda path: (len(path.parts), path))
-    found = [_config(path, folder) for path in files if path.stem != leave_out]
+    left_out = {leave_out, "__init__"}
+    found = [_config(path, folder) for path in files if path.stem not in left_out]
     return "\n".join(found)
 
 

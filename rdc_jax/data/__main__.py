@@ -118,6 +118,11 @@ def _count(text: str) -> int:
     return int(text)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run as a command of the shell."""
     ready_stdout()
     errors.guard(main)
+
+
+if __name__ == "__main__":
+    run()

@@ -20,6 +20,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     errors.guard(run, debug=arguments.debug)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run as a command of the shell."""
     ready_stdout()
     main()
+
+
+if __name__ == "__main__":
+    run()

@@ -11,8 +11,8 @@ import pytest
 import tiny
 
 import rdc_jax
-from configs import pretrain as pretrain_config
 from rdc_jax import methods, models
+from rdc_jax.configs import pretrain as pretrain_config
 from rdc_jax.core import imagenet
 from rdc_jax.methods import Task, get_method
 from rdc_jax.models import BACKBONES

@@ -7,8 +7,8 @@ import re
 import pytest
 
 import rdc_jax
-from configs import pretrain
-from configs.eval import get_config
+from rdc_jax.configs import pretrain
+from rdc_jax.configs.eval import get_config
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.predict.options import parser
 

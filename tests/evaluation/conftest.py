@@ -4,7 +4,7 @@ import pytest
 import tiny
 from evaluation import worlds
 
-from configs import eval as eval_config
+from rdc_jax.configs import eval as eval_config
 from rdc_jax.evaluation.run import evaluate
 from rdc_jax.models import BACKBONES
 

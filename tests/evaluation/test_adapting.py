@@ -11,8 +11,8 @@ from evaluation.worlds import PARAMS
 from jax import export
 from PIL import Image
 
-from configs import eval as eval_config
 from rdc_jax import methods, models
+from rdc_jax.configs import eval as eval_config
 from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.squares import Square
 from rdc_jax.evaluation import datasets

@@ -2,7 +2,7 @@
 
 import pytest
 
-from configs import eval as eval_config
+from rdc_jax.configs import eval as eval_config
 from rdc_jax.evaluation.run import evaluate
 
 

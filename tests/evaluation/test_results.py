@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from configs import eval as eval_config
+from rdc_jax.configs import eval as eval_config
 from rdc_jax.core import statistics
 from rdc_jax.evaluation import diagnostics, results, table
 from rdc_jax.evaluation.confusion import Answered

@@ -3,7 +3,7 @@ import shutil
 import pytest
 import tiny
 
-from configs.pretrain import get_config
+from rdc_jax.configs.pretrain import get_config
 from rdc_jax.models import BACKBONES
 from rdc_jax.pretrain.run import pretrain
 

@@ -7,7 +7,7 @@ from evaluation import worlds
 from torture import effort
 from torture.programs import ROOT, TESTS, Program
 
-from configs import eval as eval_config
+from rdc_jax.configs import eval as eval_config
 from rdc_jax.models import BACKBONES
 
 

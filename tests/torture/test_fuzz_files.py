@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from torture.fuzz import answer_or_line, edited, fuzz, json_values
 from torture.kinds import KINDS
 
-from configs import eval as eval_config
-from configs import pretrain as pretrain_config
+from rdc_jax.configs import eval as eval_config
+from rdc_jax.configs import pretrain as pretrain_config
 from rdc_jax.data.filelist import open_filelist
 from rdc_jax.data.open import open_source
 from rdc_jax.evaluation.ledger import Ledger

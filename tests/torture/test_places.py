@@ -10,7 +10,7 @@ import pytest
 import tiny
 from torture.programs import UNPRIVILEGED, evaluation_content, pretraining_content
 
-from configs import pretrain as pretrain_config
+from rdc_jax.configs import pretrain as pretrain_config
 from rdc_jax.evaluation.run import evaluate
 from rdc_jax.models import BACKBONES
 from rdc_jax.pretrain.run import pretrain

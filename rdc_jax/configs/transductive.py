@@ -6,7 +6,7 @@
 
 import ml_collections
 
-from configs import eval as evaluation
+from rdc_jax.configs import eval as evaluation
 
 METHODS = [
     *("npc_l2", "npc_prepared", "tcpr", "logistic"),

@@ -5,7 +5,7 @@
 
 import ml_collections
 
-from configs import eval as evaluation
+from rdc_jax.configs import eval as evaluation
 
 # Each differs from the config's own reading in what it names.
 READINGS = (

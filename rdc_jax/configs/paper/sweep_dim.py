@@ -5,7 +5,7 @@
 
 import ml_collections
 
-from configs import eval as evaluation
+from rdc_jax.configs import eval as evaluation
 
 VALUES = (16, 32, 64, 128, 256, 512)
 READINGS = ("", ";centre=False", ";centre=False;kernel_input=raw")

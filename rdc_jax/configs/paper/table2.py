@@ -5,7 +5,7 @@
 
 import ml_collections
 
-from configs import eval as evaluation
+from rdc_jax.configs import eval as evaluation
 
 # The baseline's own recipe (Guo et al. 2020), all labelled images in each step.
 RECIPE = "optimiser=sgd;learning_rate=0.01;steps=100"

@@ -5,7 +5,7 @@
 
 import ml_collections
 
-from configs import eval as evaluation
+from rdc_jax.configs import eval as evaluation
 
 
 def get_config(arg: str = "paper") -> ml_collections.ConfigDict:

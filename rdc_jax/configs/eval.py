@@ -16,7 +16,7 @@ from typing import Any
 import ml_collections
 
 import rdc_jax
-from configs import pretrain
+from rdc_jax.configs import pretrain
 from rdc_jax.methods.finetune_options import FinetuneOptions
 
 VARIANTS = ("demo", "paper", "reduced", "test")

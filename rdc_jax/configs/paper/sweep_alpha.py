@@ -5,7 +5,7 @@
 
 import ml_collections
 
-from configs import eval as evaluation
+from rdc_jax.configs import eval as evaluation
 
 VALUES = (0, 0.1, 0.3, 0.5, 0.7, 0.9)
 METHODS = ["npc_l2", *(f"rdc_ft(alpha={value})" for value in VALUES)]

@@ -5,7 +5,7 @@
 
 import ml_collections
 
-from configs import eval as evaluation
+from rdc_jax.configs import eval as evaluation
 
 KERNELS = ("none", "linear", "gaussian", "polynomial", "sigmoid", "tanh")
 METHODS = [

@@ -1,0 +1,1 @@
+"""Configs of the two programs, which find them wherever the package is installed."""

@@ -1,0 +1,1 @@
+"""One config for each table and figure of the paper."""
