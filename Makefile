@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= workdir/demo
 
-.PHONY: help test test-slow test-all test-core test-random nightly torture lint demo \
+.PHONY: help test test-slow test-all test-core test-wheel test-random nightly torture lint demo \
     docs bench clean
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-slow    the other tests: browser, site, notebooks, damage, torch, …"
 	@echo "make test-all     both"
 	@echo "make test-core    the kernels' tests alone"
+	@echo "make test-wheel   the wheel, alone in an environment of its own"
 	@echo "make test-random  the fast tests in a random order"
 	@echo "make nightly      new random cases for the tests of properties"
 	@echo "make torture      kills, damage and hostile input by the thousand (ten minutes)"
@@ -55,6 +56,18 @@ test-all: lint
 # With XLA_FLAGS=--xla_cpu_max_isa=AVX2, for instance, as on an older processor.
 test-core: $(VENV)/.installed
 	$(PYTEST) tests/core
+
+# What users get: a wheel made from the sdist. Its tests lie beside no package.
+WHEEL := build/wheel
+test-wheel: $(VENV)/.installed
+	rm -rf $(WHEEL)
+	$(BIN)/python -m build --outdir $(WHEEL) > /dev/null
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python -m pip install --quiet beartype hypothesis pytest \
+	    "$$(ls $(WHEEL)/*.whl)[report]" $(if $(LOCK),--constraint $(LOCK))
+	mkdir $(WHEEL)/alone
+	cp -r tests setup.cfg $(WHEEL)/alone
+	cd $(WHEEL)/alone && ../venv/bin/python -m pytest tests/core tests/test_installed.py
 
 test-random: $(VENV)/.installed
 	@echo "the same order again: make test-random SEED=$(SEED)"
