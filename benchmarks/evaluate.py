@@ -22,7 +22,8 @@ import numpy as np
 
 from rdc_jax import models
 from rdc_jax.configs.eval import variation
-from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.datasets import DataSet
 from rdc_jax.evaluation.engine import Engine
@@ -47,7 +48,7 @@ class InMemory(DataSet):
     @property
     def pixels(self):
         """Images in the place of a cache of them."""
-        return types.SimpleNamespace(images=self._rows)
+        return (types.SimpleNamespace(images=self._rows),)
 
     def features(self, model, inputs):
         """As they are, whatever the model."""

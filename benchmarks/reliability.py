@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rdc_jax.data import open_source, pixel_cache
-from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.data.transforms import resize_size
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedder, Pictures

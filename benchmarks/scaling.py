@@ -24,7 +24,8 @@ import numpy as np
 import rdc_jax
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import pixel_cache
-from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.runtime.threads import one_lapack_thread
 
 OUT = pathlib.Path(__file__).parents[1] / "docs/images/scaling.png"

@@ -88,8 +88,11 @@ def _paper() -> ml_collections.ConfigDict:
             "source": "",  # Data set of distractors, for methods that ask for them.
             # Tasks.
             "way": 5,
-            "shots": "1,5",
+            "ways": "",  # 2-10: drawn for each task, instead of way.
+            "shots": "1,5",  # 1-10: drawn for each class; any: as Meta-Dataset does.
+            "max_support": 500,  # Most labelled images of a task, with shots=any.
             "query": 15,
+            "queries": "",  # 1-15: drawn for each task, instead of query.
             "distractor_queries": 0,  # Queries of none of its classes, in each task.
             "dirichlet": 0.0,  # Above 0: uneven classes among the queries.
             "episodes": 2000,

@@ -9,6 +9,6 @@ from rdc_jax.data.open import open_source as open_source
 from rdc_jax.data.open import register_source as register_source
 from rdc_jax.data.pixels import PixelCache as PixelCache
 from rdc_jax.data.pixels import pixel_cache as pixel_cache
+from rdc_jax.data.task_spec import TaskSpec as TaskSpec
 from rdc_jax.data.tasks import Tasks as Tasks
 from rdc_jax.data.tasks import TaskSampler as TaskSampler
-from rdc_jax.data.tasks import TaskSpec as TaskSpec

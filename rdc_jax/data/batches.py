@@ -14,7 +14,8 @@ import numpy as np
 
 from rdc_jax.data import philox
 from rdc_jax.data.pixels import PixelCache
-from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 

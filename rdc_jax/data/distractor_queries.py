@@ -20,7 +20,8 @@ NO_CLASS = -1
 class DistractorQueries:
     """Puts images of other classes among the queries of tasks.
 
-    >>> from rdc_jax.data.tasks import TaskSampler, TaskSpec
+    >>> from rdc_jax.data.task_spec import TaskSpec
+    >>> from rdc_jax.data.tasks import TaskSampler
     >>> labels, spec = np.repeat(np.arange(8), 20), TaskSpec(way=5, shot=1, query=2)
     >>> tasks = TaskSampler(labels, spec, seed=0, dataset="cub")(range(4))
     >>> others = DistractorQueries(labels, 3, way=5, seed=0, dataset="cub")

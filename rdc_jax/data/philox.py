@@ -60,7 +60,7 @@ def without_replacement(uniform_m: Sequence[float], size: int) -> list[int]:
 def proportional_counts(
     weight_ec: Float64[np.ndarray, "e c"],
     room_ec: Int64[np.ndarray, "e c"],
-    total: int,
+    total: int | Int64[np.ndarray, " e"],
 ) -> Int64[np.ndarray, "e c"]:
     """Whole numbers in proportion to ``weight``, none above ``room``, with this sum.
 
@@ -84,7 +84,7 @@ def proportional_counts(
     weight_ec = np.where(weight_ec < np.finfo(np.float64).tiny, 0.0, weight_ec)
     weight_ec = np.where(largest_e1 > 0, weight_ec, 1.0)
     counts = np.zeros(weight_ec.shape, np.int64)
-    for _ in range(total):
+    for unit in range(np.max(total, initial=0)):
         claim_ec = np.where(counts < room_ec, weight_ec / (counts + 0.5), -1.0)
-        counts[np.arange(len(counts)), claim_ec.argmax(axis=1)] += 1
+        counts[np.arange(len(counts)), claim_ec.argmax(axis=1)] += unit < total
     return counts

@@ -5,73 +5,40 @@ query) and of the labels, and of nothing else: not of how many tasks are made at
 time, in which order, or on how many devices.
 """
 
-import dataclasses
 import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int, Int32, Int64, Integer
-from scipy import special
+from jaxtyping import Bool, Float64, Int, Int32, Int64, Integer
 
 from rdc_jax.data import philox
+from rdc_jax.data.composition import Composition, compose
+from rdc_jax.data.task_spec import TaskSpec, span
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
 
 _log = logging.getLogger(__name__)
 
-
-@dataclasses.dataclass(frozen=True)
-class TaskSpec:
-    """The shape of a task.
-
-    Attributes:
-      way: Classes in a task.
-      shot: Labelled images of each class.
-      query: Images to classify, of each class.
-      dirichlet: None for the same number of queries in every class. A positive number
-        draws the class proportions of a task's ``way * query`` queries from a symmetric
-        Dirichlet distribution with this concentration: small values are more uneven,
-        and 2 is the usual setting. A class gives no more queries than it has images.
-    """
-
-    way: int = 5
-    shot: int = 1
-    query: int = 15
-    dirichlet: float | int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("way", "shot", "query"):
-            if (value := getattr(self, name)) < 1:
-                raise UserError(f"{name}={value}: a task needs {name} of at least 1")
-        if self.dirichlet is None:
-            return
-        if not self.dirichlet > 0:
-            raise UserError(f"dirichlet={self.dirichlet}: use a number above 0 or None")
-        # 2 and 2.0 are one specification, and must be one set of tasks.
-        object.__setattr__(self, "dirichlet", float(self.dirichlet))
-
-    @property
-    def support_size(self) -> int:
-        """Support rows of a task."""
-        return self.way * self.shot
-
-    @property
-    def query_size(self) -> int:
-        """Query rows of a task."""
-        return self.way * self.query
+FILLER = -2  # The label of rows that fill a task up; -1 is that of no class.
 
 
 class Tasks(NamedTuple):
-    """Tasks, one a row: ``n`` images, of which the first ``way * shot`` are support.
+    """Tasks, one a row: ``n`` images, of which the first ``s`` are support.
 
     Support rows are in the order of their labels. Query rows are in random order, so
-    that nothing can be learnt from a query's place.
+    that nothing can be learnt from a query's place. Where tasks differ in size, both
+    are filled up: with image 0, of label ``FILLER``.
     """
 
     indices: Int32[np.ndarray, "e n"]  # images of the data set
     labels: Int32[np.ndarray, "e n"]  # of the task, 0 ... way - 1
-    classes: Int32[np.ndarray, "e c"]  # the data set's class id of each label
+    classes: Int32[np.ndarray, "e c"]  # the data set's class id of each label, or -1
+
+    @property
+    def mask(self) -> Bool[np.ndarray, "e n"]:
+        """Which rows are images of the task."""
+        return self.labels != FILLER
 
 
 class TaskSampler:
@@ -94,6 +61,8 @@ class TaskSampler:
       seed: Another seed is another set of tasks.
       dataset: Name of the data set; another name is another set of tasks.
       class_names: Names by class id, for messages.
+      query_labels: Class ids of the images that queries are drawn from, if these are
+        others. They are numbered after those of ``labels``.
     """
 
     def __init__(
@@ -104,13 +73,22 @@ class TaskSampler:
         seed: int,
         dataset: str,
         class_names: Sequence[str] | None = None,
+        query_labels: Integer[np.ndarray, "m"] | None = None,
     ) -> None:
         self.spec = spec
-        self.classes = _usable_classes(labels, spec, dataset, class_names)
-        by_class = np.argsort(labels, kind="stable")
-        images = np.split(by_class, np.cumsum(np.bincount(labels))[:-1])
-        self._images = [images[label] for label in self.classes]
-        identity = {"seed": int(seed), "dataset": dataset, **dataclasses.asdict(spec)}
+        pools = [labels] if query_labels is None else [labels, query_labels]
+        most = 1 + max(int(pool.max(initial=-1)) for pool in pools)
+        count = max(most, len(class_names or ()))
+        sizes = [np.bincount(pool, minlength=count) for pool in pools]
+        self.classes = _usable_classes(sizes, spec, dataset, class_names)
+        by_class = [_by_class(pool, count) for pool in pools]
+        self._support = [by_class[0][label] for label in self.classes]
+        self._query: list[np.ndarray] | None = None
+        if query_labels is not None:
+            own = [by_class[1][label] for label in self.classes]
+            self._query = [len(labels) + images for images in own]
+        self._sizes = [size[self.classes] for size in sizes]
+        identity = {"seed": int(seed), "dataset": dataset, **spec.identity}
         self._key = int(checksums.of_json(identity)[:32], 16)
 
     def __call__(self, numbers: range | Integer[np.ndarray, "e"]) -> Tasks:
@@ -118,96 +96,109 @@ class TaskSampler:
         spec, numbers = self.spec, np.asarray(numbers, np.int64)
         if numbers.size and numbers.min() < 0:
             raise UserError(f"task {numbers.min()}: tasks are numbered from 0")
+        way = spec.most_ways
         # Always as many draws, whatever becomes of them.
-        depth = spec.shot + (spec.query if spec.dirichlet is None else spec.query_size)
-        widths = (spec.way, spec.way * depth, spec.query_size, spec.way)
+        queries = span(spec.query)[1] if spec.dirichlet is None else spec.query_size
+        depth = min(spec.most_shots, int(self._sizes[0].max())) + queries
+        widths = (way, way * depth, spec.query_size, way, 3 + way if spec.varies else 0)
         uniform = philox.uniforms(self._key, numbers, sum(widths))
-        by_class, by_image, by_order, by_count = np.split(
+        by_class, by_image, by_order, by_count, by_size = np.split(
             uniform, np.cumsum(widths)[:-1], axis=1
         )
-        chosen = [
-            philox.without_replacement(uniform_c, len(self.classes))
-            for uniform_c in by_class.tolist()
-        ]
-        chosen_ec = np.array(chosen, np.int64).reshape(-1, spec.way)
-        counts_ec = self._query_counts(by_count, chosen_ec)
-        uniform_ecm = by_image.reshape(len(numbers), spec.way, depth)
-        drawn = [
-            self._draw(*task)
-            for task in zip(chosen_ec, counts_ec, uniform_ecm, by_order, strict=True)
-        ]
-        drawn_ein = np.array(drawn, np.int32).reshape(
-            len(numbers), 2, spec.support_size + spec.query_size
-        )
-        return Tasks(
-            indices=drawn_ein[:, 0],
-            labels=drawn_ein[:, 1],
-            classes=self.classes[chosen_ec].astype(np.int32),
-        )
-
-    def _query_counts(
-        self, uniform_ec: np.ndarray, chosen_ec: np.ndarray
-    ) -> Int64[np.ndarray, "e c"]:
-        """How many queries each class of each task gives."""
-        if self.spec.dirichlet is None:
-            return np.full(chosen_ec.shape, self.spec.query)
-        # A Dirichlet draw is a row of gamma draws over its sum, and only their ratios
-        # matter. The inverse distribution takes one uniform each, where rejection
-        # sampling would take any number.
-        weight_ec = special.gammaincinv(self.spec.dirichlet, uniform_ec)
-        size_c = np.array([len(images) for images in self._images])
-        room_ec = size_c[chosen_ec] - self.spec.shot
-        return philox.proportional_counts(weight_ec, room_ec, self.spec.query_size)
+        ways = min(way, len(self.classes))
+        chosen_ec = np.zeros((len(numbers), way), np.int64)
+        for row, uniform_c in enumerate(by_class[:, :ways].tolist()):
+            chosen_ec[row, :ways] = philox.without_replacement(
+                uniform_c, len(self.classes)
+            )
+        sizes = [size_c[chosen_ec] for size_c in self._sizes]
+        counts = compose(spec, ways, sizes, by_count, by_size)
+        uniform_ecm = by_image.reshape(len(numbers), way, depth)
+        n = spec.support_size + spec.query_size
+        indices_en = np.zeros((len(numbers), n), np.int32)
+        labels_en = np.full((len(numbers), n), FILLER, np.int32)
+        for row, chosen_c in enumerate(chosen_ec):
+            one = Composition(*(part[row] for part in counts))
+            drawn = self._draw(chosen_c, one, uniform_ecm[row], by_order[row])
+            for start, indices, labels in drawn:
+                indices_en[row, start : start + len(indices)] = indices
+                labels_en[row, start : start + len(indices)] = labels
+        classes_ec = np.where(counts.support > 0, self.classes[chosen_ec], -1)
+        return Tasks(indices_en, labels_en, classes_ec.astype(np.int32))
 
     def _draw(
         self,
         chosen_c: Int64[np.ndarray, "c"],
-        counts_c: Int64[np.ndarray, "c"],
+        counts: Composition,
         uniform_cm: Float64[np.ndarray, "c m"],
         uniform_q: Float64[np.ndarray, "q"],
-    ) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
-        """Images of one task and their labels, the support first."""
-        shot, ways = self.spec.shot, np.arange(self.spec.way)
+    ) -> list[tuple[int, Int[np.ndarray, "r"], Int[np.ndarray, "r"]]]:
+        """Supports of one task, then queries: first row, images and their labels."""
+        ways = np.arange(len(chosen_c))
         support, query = [], []
-        for c, count, uniform_m in zip(
-            chosen_c, counts_c, uniform_cm.tolist(), strict=True
-        ):
-            images = self._images[c]
-            needed = uniform_m[: shot + count]
+        for c, uniform_m in enumerate(uniform_cm.tolist()):
+            shot, asked = int(counts.support[c]), int(counts.query[c])
+            label, apart = chosen_c[c], self._query is not None
+            images = self._support[label]
+            needed = uniform_m[: shot if apart else shot + asked]
             drawn = images[philox.without_replacement(needed, len(images))]
             support.append(drawn[:shot])
             query.append(drawn[shot:])
-        order_q = uniform_q.argsort(kind="stable")
-        indices = [*support, np.concatenate(query)[order_q]]
-        labels = [np.repeat(ways, shot), np.repeat(ways, counts_c)[order_q]]
-        return np.concatenate(indices), np.concatenate(labels)
+            if self._query is not None:
+                images, needed = self._query[label], uniform_m[shot : shot + asked]
+                query[c] = images[philox.without_replacement(needed, len(images))]
+        labels_q = np.repeat(ways, counts.query)
+        order_q = uniform_q[: len(labels_q)].argsort(kind="stable")
+        return [
+            (0, np.concatenate(support), np.repeat(ways, counts.support)),
+            (
+                self.spec.support_size,
+                np.concatenate(query)[order_q],
+                labels_q[order_q],
+            ),
+        ]
+
+
+def _by_class(labels: np.ndarray, count: int) -> list[np.ndarray]:
+    """Images of each class."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
 
 
 def _usable_classes(
-    labels: np.ndarray,
+    sizes: Sequence[np.ndarray],
     spec: TaskSpec,
     dataset: str,
     class_names: Sequence[str] | None,
 ) -> Int64[np.ndarray, "usable"]:
     """Class ids with enough images for a task; says which are left out."""
-    sizes = np.bincount(labels, minlength=len(class_names or ()))
-    needed = spec.shot + spec.query
-    usable = np.flatnonzero(sizes >= needed)
-    if len(usable) < spec.way:
+    shot, query = spec.needed
+    least_ways = span(spec.way)[0]
+    if len(sizes) == 1:
+        needed, enough = f"{shot + query} images", sizes[0] >= shot + query
+    else:
+        needed = f"{shot} images to label and {query} to classify"
+        enough = (sizes[0] >= shot) & (sizes[1] >= query)
+    usable = np.flatnonzero(enough)
+    if len(usable) < least_ways:
         raise UserError(
-            f"{dataset} has {len(usable)} classes with the {needed} images that "
-            f"shot={spec.shot} and query={spec.query} need, fewer than way={spec.way}; "
-            "lower one of the three, or add images"
+            f"{dataset} has {len(usable)} classes with the {needed} that "
+            f"shot={_text(spec.shot)} and query={_text(spec.query)} need, fewer than "
+            f"way={_text(spec.way)}; lower one of the three, or add images"
         )
     # Without names, an id without images is no class.
     small = [
         class_names[i] if class_names else str(i)
-        for i in np.flatnonzero(sizes < needed).tolist()
-        if class_names or sizes[i]
+        for i in np.flatnonzero(~enough).tolist()
+        if class_names or any(size[i] for size in sizes)
     ]
     if small:
         _log.warning(
-            "%s: classes with fewer than %d images are left out of the tasks: %s",
+            "%s: classes with fewer than %s are left out of the tasks: %s",
             *(dataset, needed, ", ".join(small)),
         )
     return usable
+
+
+def _text(number: int | tuple[int, int] | str) -> str:
+    return "-".join(map(str, number)) if isinstance(number, tuple) else str(number)

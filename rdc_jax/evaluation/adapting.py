@@ -18,6 +18,7 @@ from rdc_jax.evaluation.scoring import Judged, Wanted, judge, with_labels
 from rdc_jax.methods import Task
 from rdc_jax.methods.adapt import Adaptation, Before, answers, start_phase, trajectory
 from rdc_jax.models.model import Model
+from rdc_jax.runtime.config_values import Shot
 
 PyTree = Any
 
@@ -75,19 +76,19 @@ class AdaptationScorer:
         assert isinstance(self.entry.method, Adaptation)
         return self.entry.method
 
-    def max_batch(self, shot: int, tasks: int) -> int:
+    def max_batch(self, shot: Shot, tasks: int) -> int:
         """Estimate how many of the tasks a device can take: one, if it is a CPU."""
         if jax.default_backend() == "cpu":
             return 1
         return self.fitting(shot, tasks)
 
-    def fitting(self, shot: int, tasks: int, budget: int | None = None) -> int:
+    def fitting(self, shot: Shot, tasks: int, budget: int | None = None) -> int:
         """How many tasks fit into memory, by the intermediates of one step."""
         one = functools.partial(_first_step, self.method.phases[0], self.model)
         task, _ = self._shapes(shot, (tasks,))
         return chunk_size(one, task, budget=budget)
 
-    def check(self, shot: int) -> None:
+    def check(self, shot: Shot) -> None:
         """Try the method on the shapes of a task, before the long work.
 
         Raises:
@@ -97,7 +98,7 @@ class AdaptationScorer:
         one = functools.partial(_judge_all, self.method, Wanted.by(self.options))
         jax.eval_shape(one, self.model, *self._shapes(shot))
 
-    def counter(self, engine: Engine, dataset: DataSet, shot: int) -> Counter:
+    def counter(self, engine: Engine, dataset: DataSet, shot: Shot) -> Counter:
         """Make what counts tasks of a data set, from its images."""
         loop = self.method.step_loop
         if loop == "auto":
@@ -124,7 +125,7 @@ class AdaptationScorer:
         return count
 
     def example_features(
-        self, engine: Engine, dataset: DataSet, shot: int
+        self, engine: Engine, dataset: DataSet, shot: Shot
     ) -> Float[np.ndarray, "n d"] | None:
         """Features of the first task's images after training, if the method has any."""
         numbers = np.zeros(engine.devices, int)  # A share as those of the run.
@@ -137,13 +138,12 @@ class AdaptationScorer:
         self,
         engine: Engine,
         dataset: DataSet,
-        shot: int,
+        shot: Shot,
         numbers: Numbers,
     ) -> tuple[Task, Array]:
-        def images(indices: Int[np.ndarray, "e n"]) -> np.ndarray:
-            return dataset.pixels.images[indices]
-
-        task, labels_eq = dataset.tasks(shot, numbers, images, engine.layout.sharded)
+        task, labels_eq = dataset.tasks(
+            shot, numbers, dataset.pictures, engine.layout.sharded
+        )
         if (count := self.method.source_images) and self.source is not None:
             pair = self.source.draw(numbers, count)
             task = task.replace(distractors=jax.device_put(pair, engine.layout.sharded))
@@ -172,7 +172,7 @@ class AdaptationScorer:
 
         return trajectory(self.method, begin, advance)
 
-    def _shapes(self, shot: int, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
+    def _shapes(self, shot: Shot, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
         side = self.model.preprocessing.edge_at(self.options.image_size)
         task = self.options.task(shot, (side, side, 3), np.uint8)
         if count := self.method.source_images:

@@ -2,11 +2,11 @@
 
 import functools
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float32, Int, Int32
+from jaxtyping import Array, Float32, Int, Int32, UInt8
 
 from rdc_jax.data.distractor_queries import DistractorQueries
 from rdc_jax.data.image_set import ImageSet
@@ -20,22 +20,32 @@ from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import Task
 from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.errors import UserError
+
+PAIR = ">"
+"""Between the data set of the supports and that of the queries."""
 
 Numbers = Int[np.ndarray, " e"]
 Rows = Callable[[Int[np.ndarray, "e n"]], Array | np.ndarray]
 
 
 class DataSet:
-    """A data set to evaluate on.
+    """A data set to evaluate on; or two, of supports and of queries.
+
+    Classes of two data sets are the same if their names are.
 
     Args:
       images: Where its images come from.
       options: Of the run.
       square: How its images are decoded.
       cache_dir: For decoded images and features.
+      queries: Where the queries come from, if ``images`` are for the supports alone.
 
     Attributes:
+      parts: One set of images, or two; they are numbered one after the other.
+      name: That of the images; ``supports>queries`` of two.
+      class_names: By class id.
       samplers: What makes its tasks, by shot.
 
     Raises:
@@ -48,36 +58,60 @@ class DataSet:
         options: Options,
         square: Square,
         cache_dir: pathlib.Path,
+        queries: ImageSet | None = None,
     ) -> None:
-        self.images, self.name, self.square = images, images.name, square
+        self.parts = (images,) if queries is None else (images, queries)
+        self.name, self.square = PAIR.join(part.name for part in self.parts), square
+        names = (name for part in self.parts for name in part.class_names)
+        self.class_names = tuple(dict.fromkeys(names))
         self._options, self._cache_dir = options, cache_dir
-        self.samplers = self._samplers(images.labels)
-        self._others = self._distractors(images.labels)
+        labels = [part.labels for part in self.parts]
+        self.samplers, self._others = self._drawing(labels)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What identifies the images, by the name of each part."""
+        return {part.name: part.fingerprint() for part in self.parts}
 
     @functools.cached_property
-    def pixels(self) -> PixelCache:
-        """Its images, decoded, at the size that the test transform crops from.
+    def pixels(self) -> tuple[PixelCache, ...]:
+        """The images of each part, decoded, at the size that is cropped from.
 
         Where images are left out, tasks are drawn from the rest.
 
         Raises:
           UserError: An image cannot be decoded.
         """
-        pixels = decode(self.images, self._options, self.square, self._cache_dir)
-        if len(pixels) < len(self.images):
-            self.samplers = self._samplers(pixels.labels)
-            self._others = self._distractors(pixels.labels)
-        return pixels
+        arguments = self._options, self.square, self._cache_dir
+        each = [decode(part, *arguments) for part in self.parts]
+        if sum(map(len, each)) < sum(map(len, self.parts)):
+            labels = [pixels.labels for pixels in each]
+            self.samplers, self._others = self._drawing(labels)
+        return tuple(each)
+
+    def pictures(
+        self, rows: Int[np.ndarray, "*shape"]
+    ) -> UInt8[np.ndarray, "*shape size size 3"]:
+        """Decoded images by their numbers."""
+        first, *rest = self.pixels
+        if not rest:
+            return first.images[rows]
+        apart = rows >= len(first)
+        pictures = np.empty((*rows.shape, *first.images.shape[1:]), np.uint8)
+        pictures[~apart] = first.images[rows[~apart]]
+        pictures[apart] = rest[0].images[rows[apart] - len(first)]
+        return pictures
 
     def features(
         self, model: Model, views: Views | None
     ) -> Float32[np.ndarray, "n ..."]:
         """What a model makes of all images, computed once; see ``features.embed``."""
-        size = self._options.image_size
-        return features.embed(self.pixels, model, views, size, self._cache_dir)
+        arguments = model, views, self._options.image_size, self._cache_dir
+        first, *rest = [features.embed(part, *arguments) for part in self.pixels]
+        return np.concatenate([first, *rest]) if rest else first
 
     def tasks(
-        self, shot: int, numbers: Numbers, rows: Rows, sharding: jax.sharding.Sharding
+        self, shot: Shot, numbers: Numbers, rows: Rows, sharding: jax.sharding.Sharding
     ) -> tuple[Task, Int[Array, "e q"]]:
         """Make tasks, and the labels of their queries, which no method gets.
 
@@ -93,57 +127,71 @@ class DataSet:
             rows(made.indices[:, :s]),
             made.labels[:, :s],
             rows(made.indices[:, s:]),
-            num_classes=sampler.spec.way,
+            num_classes=sampler.spec.most_ways,
             key=_keys(jax.random.key(self._options.seed), numbers),
         )
+        if self._options.varies:
+            mask = made.mask
+            task = task.replace(support_mask=mask[:, :s], query_mask=mask[:, s:])
         return jax.device_put((task, made.labels[:, s:]), sharding)
 
-    def sample(self, shot: int, numbers: Numbers) -> Tasks:
+    def sample(self, shot: Shot, numbers: Numbers) -> Tasks:
         """Draw tasks, with queries of other classes if these are asked for."""
         sampler = self.samplers[shot]
         supports = sampler.spec.support_size
         return self._others(sampler(numbers), numbers, supports=supports)
 
     def answered(
-        self, shot: int, answers: Mapping[str, Int[np.ndarray, "e q"]]
+        self, shot: Shot, answers: Mapping[str, Int[np.ndarray, "e q"]]
     ) -> Answered:
         """Put answers, by method, beside the first tasks that they are of."""
-        sampler, pixels = self.samplers[shot], self.pixels
+        sampler, (*others, pixels) = self.samplers[shot], self.pixels
         made = self.sample(shot, np.arange(self._options.episodes))
         queries = np.s_[:, sampler.spec.support_size :]
+        # Of two parts, queries are of the last one; filling is of the first.
+        images_eq = made.indices[queries] - sum(map(len, others))
         return Answered(
-            class_names=pixels.class_names,
-            image_names=[self.images.ids[row] for row in pixels.rows],
-            image_classes=pixels.labels,
+            class_names=self.class_names,
+            image_names=[self.parts[-1].ids[row] for row in pixels.rows],
+            image_classes=self._numbered(pixels.labels),
             pixels=pixels.images,
             classes=made.classes,
-            images=made.indices[queries],
+            images=np.maximum(images_eq, 0),
             labels=made.labels[queries],
             answers=answers,
         )
 
-    def _distractors(self, labels: Int32[np.ndarray, " n"]) -> DistractorQueries:
-        options = self._options
-        return DistractorQueries(
-            labels,
+    def _numbered(self, labels: Int32[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """Class ids of the images that queries are drawn from."""
+        names = self.parts[-1].class_names
+        return np.array([self.class_names.index(name) for name in names])[labels]
+
+    def _drawing(
+        self, labels: Sequence[Int32[np.ndarray, " _"]]
+    ) -> tuple[dict[Shot, TaskSampler], DistractorQueries]:
+        """What draws tasks, by shot, and what draws queries of no class."""
+        options, (*others, asked) = self._options, labels
+        asked = self._numbered(asked)
+        never = [np.full(len(part), -1) for part in others]
+        foreign = DistractorQueries(
+            np.concatenate([*never, asked]),
             options.distractor_queries,
-            way=options.way,
+            way=max(options.spec(shot).most_ways for shot in options.shots),
             seed=options.seed,
             dataset=self.name,
         )
-
-    def _samplers(self, labels: Int32[np.ndarray, " n"]) -> dict[int, TaskSampler]:
-        options = self._options
-        return {
+        samplers = {
             shot: TaskSampler(
-                labels,
+                labels[0],
                 options.spec(shot),
                 seed=options.seed,
                 dataset=self.name,
-                class_names=self.images.class_names,
+                class_names=self.class_names,
+                query_labels=asked if others else None,
             )
             for shot in options.shots
         }
+        return samplers, foreign
 
 
 class Source:
@@ -198,17 +246,29 @@ def open_datasets(
     Raises:
       UserError: One is missing, has too few images, or has the name of another.
     """
-    datasets: dict[str, DataSet] = {}
+    opened: dict[str, ImageSet] = {}  # By what the user calls them.
     for spec in options.datasets:
-        data_dir = options.data_dir or None
-        images = open_source(spec, data_dir=data_dir, split=options.split)
-        if images.name in datasets:
+        for part in spec.split(PAIR):
+            if part in opened:
+                continue
+            data_dir = options.data_dir or None
+            images = open_source(part, data_dir=data_dir, split=options.split)
+            if images.name in {other.name for other in opened.values()}:
+                raise UserError(
+                    f"config.datasets has two data sets called {images.name!r}, the "
+                    f"second as {part!r}: evaluate them in two work directories"
+                )
+            opened[part] = images
+    datasets = []
+    for spec in options.datasets:
+        images, *queries = (opened[part] for part in spec.split(PAIR))
+        if len(queries) > 1 or queries == [images]:
             raise UserError(
-                f"config.datasets has two data sets called {images.name!r}, the second "
-                f"as {spec!r}: evaluate them in two work directories"
+                f"config.datasets has {spec!r}: give two data sets, as in "
+                "'photos>drawings'"
             )
-        datasets[images.name] = DataSet(images, options, square, cache_dir)
-    return list(datasets.values())
+        datasets.append(DataSet(images, options, square, cache_dir, *queries))
+    return datasets
 
 
 def decode(

@@ -22,11 +22,13 @@ from jaxtyping import Array, Bool, Float, Int
 from rdc_jax.core import statistics
 from rdc_jax.core.neighbours import rank_positions
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.tasks import TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
 from rdc_jax.evaluation.options import Options
 from rdc_jax.methods import Task
 from rdc_jax.methods.adapt import Adaptation
+from rdc_jax.methods.base import row_mask
 from rdc_jax.methods.rdc import calibrated
+from rdc_jax.runtime.config_values import Shot
 
 # Counts over the queries of an episode, in the original space.
 COLUMNS = (
@@ -39,6 +41,9 @@ COLUMNS = (
     "hubs",
     "anti_hubs",
 )
+
+# Counted as well where tasks differ in size.
+SIZES = ("queries", "supports")
 
 _EDGES = (0, 30, 50, 70, 100)  # Percent; of five classes, chance is about 20.
 _LEAST = 2  # Tasks that an interval needs.
@@ -67,6 +72,8 @@ def count(
     out = calibrated(task, alone)
     rows_nd = jnp.concatenate([task.support, task.query])
     valid_n = jnp.isfinite(rows_nd).all(axis=1)
+    if (mask_n := row_mask(task)) is not None:
+        valid_n &= mask_n
     near_nn = rank_positions(out.original, valid_n, params.k + 1) < params.k + 1
     base_nn = near_nn & near_nn.T if params.base == "reciprocal" else near_nn
     other_nn = ~jnp.eye(n, dtype=bool)
@@ -98,6 +105,16 @@ def _hubs(
     ]
 
 
+def sizes(task: Task, labels_q: Int[Array, " q"]) -> list[Int[Array, ""]]:
+    """Count the images of a task that is filled up, see ``SIZES``."""
+    return [(labels_q >= 0).sum(), task.support_mask.sum()]
+
+
+def queries(counts: Counts, spec: TaskSpec) -> Int[np.ndarray, "e"] | int:
+    """How many queries of their classes tasks have."""
+    return counts.get("queries", spec.query_size)
+
+
 def neighbour_sets(
     counts: Counts, spec: TaskSpec, foreign: int = 0
 ) -> dict[str, float | None]:
@@ -116,8 +133,10 @@ def neighbour_sets(
     """
     total = {name: int(counts[name].sum()) for name in COLUMNS}
     tasks = len(counts[COLUMNS[0]])
-    queries = tasks * spec.query_size
-    images = queries + tasks * (spec.support_size + foreign)
+    size_e = np.broadcast_to(queries(counts, spec), tasks)
+    support_e = np.broadcast_to(counts.get("supports", spec.support_size), tasks)
+    asked, pairs = int(size_e.sum()), int((size_e * support_e).sum())
+    images = asked + int(support_e.sum()) + tasks * foreign
 
     def purity(when: str) -> float | None:
         members = total[f"members_{when}"]
@@ -126,9 +145,9 @@ def neighbour_sets(
     return {
         "purity_before": purity("before"),
         "purity_after": purity("after"),
-        "neighbours_before": total["members_before"] / queries,
-        "neighbours_after": total["members_after"] / queries,
-        "jaccard_one": 100 * total["jaccard_one"] / (queries * spec.support_size),
+        "neighbours_before": total["members_before"] / asked,
+        "neighbours_after": total["members_after"] / asked,
+        "jaccard_one": 100 * total["jaccard_one"] / pairs,
         "hub_skewness": float(counts["skewness"].mean()) / 1000,
         "hubs": 100 * total["hubs"] / images,
         "anti_hubs": 100 * total["anti_hubs"] / images,
@@ -136,7 +155,7 @@ def neighbour_sets(
 
 
 def gains_by_purity(
-    counts: Sequence[Counts], options: Options, shot: int
+    counts: Sequence[Counts], options: Options, shot: Shot
 ) -> list[dict[str, Any]]:
     """Make the rows ``purity`` of ``results.json``.
 
@@ -153,11 +172,11 @@ def gains_by_purity(
     """
     if not counts or options.baseline not in counts[0]:
         return []
-    queries = options.spec(shot).query_size
+    spec = options.spec(shot)
     purity_t = np.concatenate([_purity(each) for each in counts])
 
     def accuracy(name: str) -> Float[np.ndarray, "t"]:
-        return 100 * np.concatenate([each[name] for each in counts]) / queries
+        return 100 * np.concatenate([c[name] / queries(c, spec) for c in counts])
 
     base_t = accuracy(options.baseline)
     rows: list[dict[str, Any]] = []
@@ -192,7 +211,7 @@ def _purity(counts: Counts) -> Float[np.ndarray, "e"]:
 
 
 def accuracy_by_step(
-    counts: Counts, options: Options, shot: int
+    counts: Counts, options: Options, shot: Shot
 ) -> list[dict[str, Any]]:
     """Read accuracies along fine-tuning from the columns ``method@step``.
 
@@ -206,16 +225,16 @@ def accuracy_by_step(
       ``accuracy`` and ``ci95``; and how many points it is ``ahead`` of the last step on
       the same tasks, with ``ahead_ci95``.
     """
-    queries = options.spec(shot).query_size
+    asked = queries(counts, options.spec(shot))
     rows = []
     for entry in options.methods:
         if not (isinstance(entry.method, Adaptation) and entry.method.recorded):
             continue
         names = {step: f"{entry.name}@{step}" for step in entry.method.recorded}
         names[sum(phase.steps for phase in entry.method.phases)] = entry.name
-        last_e = 100 * counts[entry.name] / queries
+        last_e = 100 * counts[entry.name] / asked
         for step, name in names.items():
-            accuracy_e = 100 * counts[name] / queries
+            accuracy_e = 100 * counts[name] / asked
             mean, ci95 = statistics.mean(accuracy_e)
             ahead = statistics.gain(accuracy_e, last_e)
             rows.append(

@@ -21,13 +21,15 @@ from rdc_jax.data.pixels import cache_name
 from rdc_jax.evaluation.datasets import DataSet
 from rdc_jax.evaluation.options import Entry, Options
 from rdc_jax.runtime import checksums
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.files import replacing
 
 FOLDER = "examples"
 
 # Fields of the config that decide on the tasks and their answers.
 _DECIDING = (
-    *("split", "skip_unreadable", "image_size", "way", "query", "dirichlet", "seed"),
+    *("split", "skip_unreadable", "image_size", "dirichlet", "seed"),
+    *("way", "ways", "query", "queries", "max_support"),
     *("rdc", "finetune", "features"),
 )
 
@@ -36,7 +38,7 @@ def write(
     workdir: pathlib.Path,
     header: Mapping[str, Any],
     dataset: DataSet,
-    shot: int,
+    shot: Shot,
     features_of: Callable[[Int[np.ndarray, " n"]], Float[np.ndarray, "n d"] | None],
     options: Options,
     trained_by: Entry | None = None,
@@ -65,19 +67,21 @@ def write(
     if _run_of(path) == run:
         return
     sampler = dataset.samplers[shot]
-    task, s = sampler(range(1)), sampler.spec.support_size
-    feat_nd, labels_n = features_of(task.indices[0]), task.labels[0]
+    task = sampler(range(1))
+    real_n = task.mask[0]
+    s, labels_n = int(real_n[: sampler.spec.support_size].sum()), task.labels[0, real_n]
+    feat_nd = features_of(task.indices[0, real_n])
     if feat_nd is None:
         return
-    episode = (feat_nd[:s], labels_n[:s], feat_nd[s:], sampler.spec.way)
-    classes = task.classes[0].tolist()
+    classes = task.classes[0, task.classes[0] >= 0].tolist()
+    episode = (feat_nd[:s], labels_n[:s], feat_nd[s:], len(classes))
     _save(
         path,
         run=run,
         dataset=dataset.name,
         shot=shot,
         trained_by=trained_by.title if trained_by else "",
-        class_names=np.array([dataset.images.class_names[i] for i in classes]),
+        class_names=np.array([dataset.class_names[i] for i in classes]),
         labels_s=labels_n[:s],
         labels_q=labels_n[s:],
         features=np.asarray(feat_nd),
@@ -98,7 +102,7 @@ def run_id(header: Mapping[str, Any]) -> str:
 
 
 def path_of(
-    workdir: pathlib.Path, dataset: str, shot: int, trained_by: Entry | None = None
+    workdir: pathlib.Path, dataset: str, shot: Shot, trained_by: Entry | None = None
 ) -> pathlib.Path:
     """Where the example of a data set and shot is.
 

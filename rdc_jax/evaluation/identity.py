@@ -34,7 +34,9 @@ def identify(
       Something JSON can hold.
     """
     device, seen = jax.local_devices()[0], model.preprocessing
-    data = {dataset.name: dataset.images.fingerprint() for dataset in datasets}
+    data: dict[str, str] = {}
+    for dataset in datasets:
+        data |= dataset.fingerprints
     if source is not None:
         data["source"] = source.images.fingerprint()
     return {

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.files import replacing
 from rdc_jax.runtime.workdir import check_same_run
@@ -54,12 +55,12 @@ class Stage(NamedTuple):
 
     Attributes:
       dataset: Name of the data set.
-      shot: Labelled images a class.
+      shot: Labelled images a class, or what they are drawn by.
       group: The methods that share a pass: ``features`` for all that need features.
     """
 
     dataset: str
-    shot: int
+    shot: Shot
     group: str
 
 

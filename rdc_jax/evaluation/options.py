@@ -6,19 +6,20 @@ A ``ConfigDict`` is read here and nowhere else; ``configs/eval.py`` has the defa
 import dataclasses
 import pathlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, cast
 
 import jax
 import numpy as np
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.tasks import TaskSpec
+from rdc_jax.data.task_spec import Range, TaskSpec
+from rdc_jax.data.task_spec import read as read_number
 from rdc_jax.methods import Method, Task, get_method, load_plugin, parameters
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
 from rdc_jax.models.preprocessing import FIELD
-from rdc_jax.runtime.config_values import at_least, numbers, words
+from rdc_jax.runtime.config_values import Shot, at_least, words
 from rdc_jax.runtime.errors import UserError
 
 
@@ -95,8 +96,12 @@ class Options:
       plugins: Python files with methods of the user's own.
       systems: Whether tables show other systems' published rows.
       way: Classes of a task.
-      shots: Labelled images a class, one set of tasks each.
+      ways: A range that they are drawn from for each task, instead.
+      shots: Labelled images a class, one set of tasks each: a number, or in words what
+        they are drawn by (``1-10``, ``any``).
+      max_support: Most labelled images of a task, where shots are ``any``.
       query: Images to classify a class.
+      queries: A range that they are drawn from for each task, instead.
       distractor_queries: Images of none of its classes that a task has to classify.
       dirichlet: Concentration of uneven class proportions; None: even.
       episodes: Tasks for each data set and shot.
@@ -125,8 +130,11 @@ class Options:
     plugins: tuple[pathlib.Path, ...]
     systems: bool
     way: int
-    shots: tuple[int, ...]
+    ways: int | Range | None
+    shots: tuple[Shot, ...]
+    max_support: int
     query: int
+    queries: int | Range | None
     distractor_queries: int
     dirichlet: float | None
     episodes: int
@@ -160,24 +168,36 @@ class Options:
             return None
         return self.features.asked_by(entry.method)
 
-    def spec(self, shot: int) -> TaskSpec:
+    def spec(self, shot: Shot) -> TaskSpec:
         """The shape of the tasks of one shot."""
         return TaskSpec(
-            way=self.way, shot=shot, query=self.query, dirichlet=self.dirichlet
+            way=self.ways or self.way,
+            shot=_drawn(shot),
+            query=self.queries or self.query,
+            dirichlet=self.dirichlet,
+            max_support=self.max_support,
         )
 
     def queries_in(self, spec: TaskSpec) -> int:
         """Rows to classify in a task, those of none of its classes among them."""
         return spec.query_size + self.distractor_queries
 
-    def task(self, shot: int, row: tuple[int, ...], dtype: Any = np.float32) -> Task:
+    @property
+    def varies(self) -> bool:
+        """Whether tasks differ in size: then they are filled up, with masks."""
+        return any(self.spec(shot).varies for shot in self.shots)
+
+    def task(self, shot: Shot, row: tuple[int, ...], dtype: Any = np.float32) -> Task:
         """The shapes of a task whose rows are of this shape."""
-        spec = self.spec(shot)
+        spec, make = self.spec(shot), jax.ShapeDtypeStruct
+        s, q = spec.support_size, self.queries_in(spec)
         return Task(
-            jax.ShapeDtypeStruct((spec.support_size, *row), dtype),
-            jax.ShapeDtypeStruct((spec.support_size,), np.int32),
-            jax.ShapeDtypeStruct((self.queries_in(spec), *row), dtype),
-            num_classes=self.way,
+            make((s, *row), dtype),
+            make((s,), np.int32),
+            make((q, *row), dtype),
+            num_classes=spec.most_ways,
+            support_mask=make((s,), bool) if self.varies else None,
+            query_mask=make((q,), bool) if self.varies else None,
         )
 
     @classmethod
@@ -219,11 +239,36 @@ class Options:
             plugins=loaded,
             methods=entries,
             baseline=baseline,
-            shots=tuple(dict.fromkeys(numbers("shots", values.pop("shots")))),
+            shots=_shots(values.pop("shots")),
+            ways=_range("ways", values.pop("ways")),
+            queries=_range("queries", values.pop("queries")),
             dirichlet=values.pop("dirichlet") or None,
             **groups,
             **values,
         )
+
+
+def _shots(text: str) -> tuple[Shot, ...]:
+    """Read numbers, ranges and ``any``; each but a number stays a word.
+
+    >>> _shots("1,5,1-10,any")
+    (1, 5, '1-10', 'any')
+    """
+    found: dict[Shot, None] = {}
+    for word in words("shots", str(text)):
+        drawn = _drawn(word)
+        found[drawn if isinstance(drawn, int) else word] = None
+    return tuple(found)
+
+
+def _drawn(shot: Shot) -> int | Range | Literal["any"]:
+    if isinstance(shot, int) or shot == "any":
+        return cast(int | Literal["any"], shot)
+    return read_number("config.shots", shot)
+
+
+def _range(name: str, text: str) -> int | Range | None:
+    return read_number(f"config.{name}", text) if text else None
 
 
 def _paths(text: str) -> dict[str, str]:

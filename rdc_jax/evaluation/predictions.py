@@ -16,7 +16,10 @@ import pyarrow.parquet as pq
 from jaxtyping import Float32, Int
 
 from rdc_jax.core.prototypes import unknown_scores
+from rdc_jax.data.tasks import FILLER
 from rdc_jax.evaluation.confusion import Answered
+from rdc_jax.evaluation.options import Options
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.files import replacing
 
 PREDICTIONS = "predictions.parquet"
@@ -27,16 +30,16 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 def write(
     path: pathlib.Path,
-    way: int,
+    options: Options,
     parts: Iterable[
-        tuple[str, int, Answered, Mapping[str, Float32[np.ndarray, "..."]]]
+        tuple[str, Shot, Answered, Mapping[str, Float32[np.ndarray, "..."]]]
     ],
 ) -> None:
     """Write the answers of a run.
 
     Args:
       path: The file.
-      way: Classes in a task.
+      options: Of the run.
       parts: A data set and shot each: their names, the tasks with their answers, and
         class distances ``[e, q, c]`` by method.
 
@@ -44,20 +47,28 @@ def write(
       UserError: The file cannot be written.
     """
     with replacing(path, "make room, then run the same command") as file:
-        writer = pq.ParquetWriter(file, _schema(way), compression="zstd")
+        schema = _schema(options)
+        numbers = schema.field("shot").type == pa.int32()
+        writer = pq.ParquetWriter(file, schema, compression="zstd")
         with writer:
             for dataset, shot, answered, distances in parts:
                 for method in distances:
-                    place = {"dataset": dataset, "shot": shot, "method": method}
+                    named = shot if numbers else str(shot)
+                    place = {"dataset": dataset, "shot": named, "method": method}
                     columns = _columns(place, answered, method, distances[method])
                     table = pa.table(columns, writer.schema)
+                    if options.varies:
+                        real_q = answered.labels.ravel() != FILLER
+                        table = table.filter(pa.array(real_q))
                     writer.write_table(table, row_group_size=max(len(table), 1))
 
 
-def _schema(way: int) -> pa.Schema:
+def _schema(options: Options) -> pa.Schema:
+    way = max(options.spec(shot).most_ways for shot in options.shots)
+    numbers = all(isinstance(shot, int) for shot in options.shots)
     fields: dict[str, Any] = {
         "dataset": _TEXT,
-        "shot": pa.int32(),
+        "shot": pa.int32() if numbers else _TEXT,
         "method": _TEXT,
         "task": pa.int32(),
         "query": pa.int32(),

@@ -19,6 +19,7 @@ from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.scoring import Judged
 from rdc_jax.evaluation.task_log import TaskLog
 from rdc_jax.runtime import checksums
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.errors import UserError
 
 LEDGER, FOLDER = "ledger.jsonl", "answers"
@@ -91,7 +92,7 @@ class Record:
         self.ledger.append(stage, counts[known:])
 
     def read(
-        self, dataset: str, shot: int, part: Part = "answers"
+        self, dataset: str, shot: Shot, part: Part = "answers"
     ) -> dict[str, Shaped[np.ndarray, "e ..."]]:
         """Give answers or distances of all tasks by method, in the order of the run."""
         found: dict[str, np.ndarray] = {}
@@ -111,5 +112,7 @@ class Record:
         }
         if self._options.predictions:
             path = self._folder / f"{name}.distances"
-            logs["distances"] = TaskLog(path, identity, (*shape, spec.way), np.float32)
+            logs["distances"] = TaskLog(
+                path, identity, (*shape, spec.most_ways), np.float32
+            )
         return logs

@@ -28,6 +28,7 @@ from rdc_jax.evaluation.hardest import THUMBNAILS, hardest, save
 from rdc_jax.evaluation.ledger import Ledger, Stage
 from rdc_jax.evaluation.options import Options
 from rdc_jax.runtime import checksums
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.files import write_text
 from rdc_jax.runtime.redact import publishable
 
@@ -35,7 +36,7 @@ RESULTS, TABLE, TASKS = "results.json", "table.md", "tasks.csv"
 
 Row = dict[str, Any]
 # From a data set and shot to its tasks with their answers.
-Find = Callable[[str, int], Answered]
+Find = Callable[[str, Shot], Answered]
 
 _FORMAT = 1
 _ADVICE = "make room, then run the same command"
@@ -98,12 +99,13 @@ def by_task(ledger: Ledger, options: Options, datasets: Sequence[str]) -> str:
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(["dataset", "shot", "task", "queries", *names])
     for shot in options.shots:
-        queries = options.spec(shot).query_size
         for dataset in datasets:
             counts = _counts(ledger, dataset, shot, options.episodes)
             right_em = np.stack([counts[name] for name in names], axis=1)
+            asked = diagnostics.queries(counts, options.spec(shot))
+            asked_e = np.broadcast_to(asked, len(right_em)).tolist()
             for task, right_m in enumerate(right_em.tolist()):
-                lines.writerow([dataset, shot, task, queries, *right_m])
+                lines.writerow([dataset, shot, task, asked_e[task], *right_m])
     return text.getvalue()
 
 
@@ -149,7 +151,7 @@ def collect(
         "averages": _averages(rows),
         "published": published.collect(
             rows,
-            way=0 if options.distractor_queries else options.way,
+            way=0 if options.varies or options.distractor_queries else options.way,
             systems=options.systems,
         ),
         "class_names": class_names,
@@ -186,7 +188,7 @@ def _provenance(ledger: Ledger, options: Options) -> dict[str, Any]:
 
 
 def _counts(
-    ledger: Ledger, dataset: str, shot: int, episodes: int
+    ledger: Ledger, dataset: str, shot: Shot, episodes: int
 ) -> dict[str, Int[np.ndarray, "e"]]:
     """The columns of all groups of methods."""
     columns: dict[str, Int[np.ndarray, e]] = {}
@@ -197,11 +199,11 @@ def _counts(
 
 
 def _method_rows(
-    counts: diagnostics.Counts, answered: Answered, options: Options, shot: int
+    counts: diagnostics.Counts, answered: Answered, options: Options, shot: Shot
 ) -> list[Row]:
     """One row a method, with its gain over the baseline where that was run."""
-    queries = options.spec(shot).query_size
-    accuracy = {m.name: 100 * counts[m.name] / queries for m in options.methods}
+    asked = diagnostics.queries(counts, options.spec(shot))
+    accuracy = {m.name: 100 * counts[m.name] / asked for m in options.methods}
     rows = []
     for method in options.methods:
         mean = statistics.mean(accuracy[method.name])
@@ -216,7 +218,7 @@ def _method_rows(
             **answered.rows(method.name),
         }
         if foreign := options.distractor_queries:
-            row |= unknown.row(counts, method.name, queries, foreign)
+            row |= unknown.row(counts, method.name, asked, foreign)
         if options.baseline in accuracy and method.name != options.baseline:
             gain = statistics.gain(accuracy[method.name], accuracy[options.baseline])
             row |= {

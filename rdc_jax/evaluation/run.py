@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from rdc_jax.data.squares import Square
-from rdc_jax.evaluation import example_tasks, results
+from rdc_jax.evaluation import diagnostics, example_tasks, results
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.arrange import Scorer, arrange
 from rdc_jax.evaluation.confusion import Answered
@@ -30,6 +30,7 @@ from rdc_jax.methods.adapt import Adaptation
 from rdc_jax.models.load import load_model
 from rdc_jax.models.model import Model
 from rdc_jax.models.preprocessing import FIELD
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.processes import broadcast_from_first, is_first
 from rdc_jax.runtime.threads import one_lapack_thread
@@ -107,7 +108,7 @@ def _write(
 ) -> dict[str, Any]:
     by_name = {dataset.name: dataset for dataset in datasets}
 
-    def find(dataset: str, shot: int) -> Answered:
+    def find(dataset: str, shot: Shot) -> Answered:
         return by_name[dataset].answered(shot, record.read(dataset, shot))
 
     if options.predictions:
@@ -119,7 +120,7 @@ def _write(
             for shot in options.shots
             for name in by_name
         )
-        predictions.write(workdir / predictions.PREDICTIONS, options.way, parts)
+        predictions.write(workdir / predictions.PREDICTIONS, options, parts)
     return results.write(workdir, record.ledger, options, [*by_name], find)
 
 
@@ -248,7 +249,7 @@ class _Run:
         self._example(dataset, stage.shot)
         method = scorer.entries[-1].name
         shown = scorer.columns.index(method)
-        queries = self.options.spec(stage.shot).query_size
+        spec = self.options.spec(stage.shot)
         mark = time.monotonic() - self.engine.compiling
         chunks = self.engine.run(
             scorer.counter(self.engine, dataset, stage.shot),
@@ -266,11 +267,13 @@ class _Run:
             count = len(judged.counts)
             first += count
             now = time.monotonic() - self.engine.compiling
-            accuracy_e = 100 * self.record.ledger.counts(stage)[:, shown] / queries
+            counts = self.record.ledger.counts(stage)
+            known = dict(zip(scorer.columns, counts.T, strict=True))
+            accuracy_e = 100 * counts[:, shown] / diagnostics.queries(known, spec)
             self.progress.add(stage, count, now - mark, accuracy_e, method)
             mark = now
 
-    def _example(self, dataset: DataSet, shot: int) -> None:
+    def _example(self, dataset: DataSet, shot: Shot) -> None:
         """Keep a task for pictures; first, so that a kill does not leave it out."""
         if self.record is None:
             return
@@ -287,13 +290,13 @@ class _Run:
                 return np.asarray(dataset.features(self.model, views)[rows])
             made = feature_fn(views, self.options.image_size)
             embed = compiled(made, self.model)
-            return np.asarray(embed(self.model, dataset.pixels.images[rows]))
+            return np.asarray(embed(self.model, dataset.pictures(rows)))
 
         home, header = self.record.home
         example_tasks.write(home, header, dataset, shot, features_of, self.options)
 
     def _trained_example(
-        self, scorer: AdaptationScorer, dataset: DataSet, shot: int
+        self, scorer: AdaptationScorer, dataset: DataSet, shot: Shot
     ) -> None:
         """Keep its features after training too, before its counts are on record.
 

@@ -23,6 +23,7 @@ from rdc_jax.evaluation.options import Entry, Options
 from rdc_jax.methods import Method, Task
 from rdc_jax.methods.views import Views
 from rdc_jax.models.model import Model
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.errors import UserError
 
 
@@ -81,10 +82,11 @@ class FeatureScorer:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is counted of a task: right answers by method, then diagnostics."""
+        """What is counted of a task: right answers by method, sizes, diagnostics."""
         wanted = Wanted.by(self.options)
         names = [name for entry in self.entries for name in wanted.columns(entry.name)]
-        return (*names, *(diagnostics.COLUMNS if self._static[1] else ()))
+        sizes = diagnostics.SIZES if self.options.varies else ()
+        return (*names, *sizes, *(diagnostics.COLUMNS if self._static[1] else ()))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -95,12 +97,12 @@ class FeatureScorer:
         methods = [entry.name for entry in self.entries]
         return {"columns": self.columns, "methods": methods, "model": model}
 
-    def max_batch(self, shot: int, tasks: int) -> int:
+    def max_batch(self, shot: Shot, tasks: int) -> int:
         """Estimate how many of the tasks a device can take, by their intermediates."""
         one = functools.partial(judge_on_features, *self._static, self._weights)
         return chunk_size(one, *self._shapes(shot, (tasks,)))
 
-    def check(self, shot: int) -> None:
+    def check(self, shot: Shot) -> None:
         """Try the methods on the shapes of a task, before the long work.
 
         Raises:
@@ -111,7 +113,7 @@ class FeatureScorer:
         one = functools.partial(judge_on_features, *self._static)
         jax.eval_shape(one, self._weights, *self._shapes(shot))
 
-    def counter(self, engine: Engine, dataset: DataSet, shot: int) -> Counter:
+    def counter(self, engine: Engine, dataset: DataSet, shot: Shot) -> Counter:
         """Make what counts tasks of a data set, from features on the devices."""
         rows = dataset.features(self.model, self.views)
         on_devices = jax.device_put(np.asarray(rows), engine.layout.replicated)
@@ -149,7 +151,7 @@ class FeatureScorer:
         heads = any(entry.method.head for entry in self.entries)
         return self.model if heads else None
 
-    def _shapes(self, shot: int, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
+    def _shapes(self, shot: Shot, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
         side = self.model.preprocessing.edge_at(self.options.image_size)
         image = jax.ShapeDtypeStruct((1, side, side, 3), np.uint8)
         embed = features.feature_fn(self.views, self.options.image_size)
@@ -171,10 +173,12 @@ def judge_on_features(
         for method in methods
     ]
     judged = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *each)
-    if diagnosed is None:
+    more = diagnostics.sizes(task, labels_q) if task.query_mask is not None else []
+    if diagnosed is not None:
+        more += diagnostics.count(task, labels_q, diagnosed)
+    if not more:
         return judged
-    members = jnp.stack(diagnostics.count(task, labels_q, diagnosed))
-    counts = jnp.concatenate([judged.counts, members.astype(jnp.int32)])
+    counts = jnp.concatenate([judged.counts, jnp.stack(more).astype(jnp.int32)])
     return judged._replace(counts=counts)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdc_jax.core.statistics import plus_minus
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.text import table
 
 Row = dict[str, Any]
@@ -51,12 +52,13 @@ def _heading(results: dict[str, Any]) -> str:
     return (
         f"# {results['title']} ({config['image_size']} px)\n\n"
         f"Accuracy in percent ± 95% interval; {config['episodes']:,} tasks a data set, "
-        f"{config['way']}-way, {config['query']} queries a class{uneven}{foreign}, "
+        f"{config.get('ways') or config['way']}-way, "
+        f"{config.get('queries') or config['query']} queries a class{uneven}{foreign}, "
         f"seed {config['seed']}."
     )
 
 
-def _tables(results: dict[str, Any], shot: int) -> Iterator[str]:
+def _tables(results: dict[str, Any], shot: Shot) -> Iterator[str]:
     """The tables of one shot, each below a sentence; those without lines left out."""
 
     def of(part: str) -> list[Row]:

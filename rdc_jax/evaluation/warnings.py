@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rdc_jax.core.statistics import beyond_chance, plus_minus
+from rdc_jax.data.task_spec import span
 from rdc_jax.evaluation.options import Options
+from rdc_jax.runtime.config_values import Shot
 
 Row = dict[str, Any]
 
@@ -16,7 +18,7 @@ _UNDECIDED = 95.0
 
 def collect(
     options: Options,
-    shot: int,
+    shot: Shot,
     *,
     rows: Sequence[Row],
     neighbours: Sequence[Row],
@@ -40,8 +42,9 @@ def collect(
     return [f"{shot}-shot: {line}" for line in lines]
 
 
-def _large_k(options: Options, shot: int) -> list[str]:
-    k, others = options.rdc.k, shot + options.query - 1
+def _large_k(options: Options, shot: Shot) -> list[str]:
+    spec = options.spec(shot)
+    k, others = options.rdc.k, spec.most_shots + span(spec.query)[1] - 1
     if k <= others:
         return []
     return [

@@ -49,8 +49,14 @@ class Adaptation(Method):
     image_size: int = 224
 
     def check(self, task: Task, model: Model | None = None) -> None:
-        """Refuse a network that is no JAX program."""
+        """Refuse a network that is no JAX program, and to train on filling."""
         super().check(task, model)
+        if task.support_mask is not None or task.query_mask is not None:
+            raise UserError(
+                "it trains on images, of which all tasks must have as many: give "
+                "config.shots as numbers and leave config.ways and config.queries "
+                "empty, or leave it out"
+            )
         if model is not None and model.on_host:
             raise UserError(
                 f"it fits the network to each task, and {model.arch} is a function of "

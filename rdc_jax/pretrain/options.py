@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from rdc_jax.data.tasks import TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
 from rdc_jax.methods.optimiser import OptimiserOptions
 from rdc_jax.models.resnet import Norm
 from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of, words
@@ -157,7 +157,7 @@ class Options:
             at_least(name, getattr(self, name), 1)
         for name in ("stored_size", "steps_per_epoch", "checkpoint_every", "seed"):
             at_least(name, getattr(self, name), 0)
-        at_least("episode.way", self.episode.way, 2)
+        at_least("episode.way", self.episode.most_ways, 2)
         below_one("label_smoothing", self.label_smoothing)
         below_one("ema", self.ema)
 

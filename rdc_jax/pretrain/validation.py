@@ -11,7 +11,8 @@ from jaxtyping import Array, Float, UInt8
 from rdc_jax.core.batching import over_episodes
 from rdc_jax.core.prototypes import predictions
 from rdc_jax.data.pixels import PixelCache
-from rdc_jax.data.tasks import Tasks, TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import Tasks, TaskSampler
 from rdc_jax.data.transforms import test_batch
 from rdc_jax.methods import Method, Task, get_method
 from rdc_jax.models.model import Model, Variables

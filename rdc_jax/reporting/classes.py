@@ -12,6 +12,7 @@ from rdc_jax.reporting import summary
 from rdc_jax.reporting.drawing import Drawing
 from rdc_jax.reporting.runs import Row, Run
 from rdc_jax.reporting.tables import Cell, Line, Table, number
+from rdc_jax.runtime.config_values import Shot
 
 _NAMED = 12  # Classes whose names fit beside a matrix.
 _SHADES = 10
@@ -32,7 +33,7 @@ class Classes(NamedTuple):
     tables: list[Table]
 
 
-def measures(run: Run, shot: int) -> list[Table]:
+def measures(run: Run, shot: Shot) -> list[Table]:
     """Macro-F1 by data set; where tasks are uneven, balanced accuracy too."""
     titles = {"macro_f1": "Macro-F1"}
     if run.config["dirichlet"]:
@@ -72,7 +73,7 @@ def _show(run: Run) -> list[Classes]:
     return found
 
 
-def _lines(run: Run, shot: int, name: str) -> Iterator[Line]:
+def _lines(run: Run, shot: Shot, name: str) -> Iterator[Line]:
     for method, title in run.titles.items():
         found = run.accuracies(shot, method)
         rows = [found.get(dataset, {}) for dataset in run.datasets]

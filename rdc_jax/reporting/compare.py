@@ -16,6 +16,7 @@ from rdc_jax.core.statistics import plus_minus
 from rdc_jax.reporting.runs import Run, read, verdict
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.arguments import Parser
+from rdc_jax.runtime.config_values import Shot, shot
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.text import table
 
@@ -32,7 +33,7 @@ _DECIDING = (
 _CLEAR = {"helps": "B is better", "hurts": "A is better", "unclear": "not clear"}
 
 # Accuracies of the tasks in percent, by data set, shot and method.
-Accuracies = dict[tuple[str, int, str], Float[np.ndarray, " e"]]
+Accuracies = dict[tuple[str, Shot, str], Float[np.ndarray, " e"]]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -112,7 +113,7 @@ def read_tasks(run: Run, workdir: pathlib.Path) -> Accuracies:
     for line in csv.DictReader(io.StringIO(content)):
         for method in [*line][_COLUMNS:]:
             accuracy = 100 * int(line[method]) / int(line["queries"])
-            accuracies[line["dataset"], int(line["shot"]), method].append(accuracy)
+            accuracies[line["dataset"], shot(line["shot"]), method].append(accuracy)
     return {key: np.array(values) for key, values in accuracies.items()}
 
 
@@ -154,7 +155,7 @@ def _named(run: Run, folder: pathlib.Path) -> str:
 
 
 def _row(
-    key: tuple[str, int, str],
+    key: tuple[str, Shot, str],
     a_e: Float[np.ndarray, " e"],
     b_e: Float[np.ndarray, " f"],
 ) -> dict[str, Any]:

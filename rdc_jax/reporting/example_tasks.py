@@ -11,6 +11,7 @@ from sklearn.manifold import TSNE
 from rdc_jax.reporting import drawing
 from rdc_jax.reporting.drawing import Drawing, Key
 from rdc_jax.reporting.runs import Run
+from rdc_jax.runtime.config_values import Shot, shot
 from rdc_jax.runtime.errors import UserError
 
 FOLDER = "examples"
@@ -37,7 +38,7 @@ class ExampleTask(NamedTuple):
 
     run: str
     dataset: str
-    shot: int
+    shot: Shot
     trained_by: str
     class_names: tuple[str, ...]
     labels_s: Int32[np.ndarray, " s"]
@@ -103,13 +104,17 @@ def read_task(path: pathlib.Path) -> ExampleTask:
         with path.open("rb") as file, np.load(file) as archive:
             found = {name: archive[name] for name in ExampleTask._fields}
         found["class_names"] = tuple(map(str, found["class_names"]))
-        for name, scalar in (("run", str), ("dataset", str), ("shot", int)):
+        for name, scalar in (("run", str), ("dataset", str), ("shot", _shot)):
             found[name] = scalar(found[name])
         return ExampleTask(**found | {"trained_by": str(found["trained_by"])})
     except Exception as error:  # Damaged archives raise nearly everything.
         reason = type(error).__name__
         message = f"{path} is damaged or no example task: delete it ({reason})"
         raise UserError(message) from error
+
+
+def _shot(stored: np.ndarray) -> Shot:
+    return shot(str(stored))
 
 
 def draw(run: Run, tasks: list[list[ExampleTask]]) -> list[Example]:

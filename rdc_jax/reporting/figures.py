@@ -15,6 +15,7 @@ from rdc_jax.core.statistics import Mean, plus_minus
 from rdc_jax.reporting import drawing, variants
 from rdc_jax.reporting.drawing import Drawing, Key
 from rdc_jax.reporting.runs import Row, Run, signed
+from rdc_jax.runtime.config_values import Shot
 
 _MOST = 8  # Methods whose marks fit into the row of a data set.
 _WIDTH = 4.5  # Inches: on a phone the figure fills the screen and can still be read.
@@ -38,7 +39,7 @@ class Series(NamedTuple):
     hollow: bool = False
 
 
-def accuracy(run: Run, shot: int) -> list[Drawing]:
+def accuracy(run: Run, shot: Shot) -> list[Drawing]:
     """Draw accuracies by data set; the paper's as hollow marks."""
     if len(run.titles) > _MOST:
         return []
@@ -58,7 +59,7 @@ def accuracy(run: Run, shot: int) -> list[Drawing]:
     return [drawn]
 
 
-def gains(run: Run, shot: int) -> list[Drawing]:
+def gains(run: Run, shot: Shot) -> list[Drawing]:
     """Draw gains over the baseline on the same tasks, and their average."""
     if run.baseline is None or not run.compared(shot) or len(run.titles) > _MOST:
         return []
@@ -73,7 +74,7 @@ def gains(run: Run, shot: int) -> list[Drawing]:
     return [drawn]
 
 
-def unknown(run: Run, shot: int) -> list[Drawing]:
+def unknown(run: Run, shot: Shot) -> list[Drawing]:
     """Draw how well methods tell queries of no class from the others."""
     if len(run.titles) > _MOST or not any("auroc" in row for row in run.rows):
         return []
@@ -89,7 +90,7 @@ def unknown(run: Run, shot: int) -> list[Drawing]:
     return [drawn]
 
 
-def purity(run: Run, shot: int) -> list[Drawing]:
+def purity(run: Run, shot: Shot) -> list[Drawing]:
     """Draw the purity of neighbour sets before and after their expansion."""
     if not run.part("neighbours", shot):
         return []
@@ -105,7 +106,7 @@ def purity(run: Run, shot: int) -> list[Drawing]:
     return [drawn]
 
 
-def sweeps(run: Run, shot: int) -> list[Drawing]:
+def sweeps(run: Run, shot: Shot) -> list[Drawing]:
     """Draw mean accuracies over each parameter that varies, and the paper's."""
     drawings = []
     base = run.average(shot, run.baseline) if run.baseline else None
@@ -129,7 +130,7 @@ def sweeps(run: Run, shot: int) -> list[Drawing]:
     return drawings
 
 
-def steps(run: Run, shot: int) -> list[Drawing]:
+def steps(run: Run, shot: Shot) -> list[Drawing]:
     """Draw accuracies along fine-tuning: a small figure a data set."""
     looks = {method: look for look, method in enumerate(run.titles)}
     found: dict[str, dict[str, dict[int, Mean]]] = {}
@@ -149,8 +150,8 @@ def steps(run: Run, shot: int) -> list[Drawing]:
 
 def _by_row(
     run: Run,
-    shot: int,
-    make: Callable[[Run, int], list[Series]],
+    shot: Shot,
+    make: Callable[[Run, Shot], list[Series]],
     *,
     title: str,
     xlabel: str,
@@ -266,7 +267,7 @@ def _limits(series: Sequence[Series], fixed: float) -> tuple[float, float]:
     return min(ends) - room, max(ends) + room
 
 
-def _accuracies(run: Run, shot: int) -> list[Series]:
+def _accuracies(run: Run, shot: Shot) -> list[Series]:
     series = []
     for look, (method, title) in enumerate(run.titles.items()):
         rows = run.accuracies(shot, method)
@@ -277,7 +278,7 @@ def _accuracies(run: Run, shot: int) -> list[Series]:
     return series
 
 
-def _gains(run: Run, shot: int) -> list[Series]:
+def _gains(run: Run, shot: Shot) -> list[Series]:
     series = []
     for method, rows in run.compared(shot).items():
         means = {row["dataset"]: Mean(row["gain"], row["gain_ci95"]) for row in rows}
@@ -288,7 +289,7 @@ def _gains(run: Run, shot: int) -> list[Series]:
     return series
 
 
-def _aurocs(run: Run, shot: int) -> list[Series]:
+def _aurocs(run: Run, shot: Shot) -> list[Series]:
     series = []
     for look, (method, title) in enumerate(run.titles.items()):
         rows = run.accuracies(shot, method).items()
@@ -297,7 +298,7 @@ def _aurocs(run: Run, shot: int) -> list[Series]:
     return series
 
 
-def _purities(run: Run, shot: int) -> list[Series]:
+def _purities(run: Run, shot: Shot) -> list[Series]:
     rows = run.part("neighbours", shot)
     before, after = (
         _means({row["dataset"]: row[f"purity_{when}"] for row in rows})

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rdc_jax.core import statistics
 from rdc_jax.runtime import checksums
+from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.errors import UserError
 
 RESULTS = "results.json"
@@ -50,7 +51,7 @@ class Run:
         return self.results["rows"]
 
     @property
-    def shots(self) -> list[int]:
+    def shots(self) -> list[Shot]:
         """In the order of the run, as the data sets and the methods are."""
         return list(dict.fromkeys(row["shot"] for row in self.rows))
 
@@ -79,7 +80,7 @@ class Run:
         """The paper's numbers for tasks like these: label, notes and lines."""
         return self.results.get("published", _NOTHING_PUBLISHED)
 
-    def accuracies(self, shot: int, method: str) -> dict[str, Row]:
+    def accuracies(self, shot: Shot, method: str) -> dict[str, Row]:
         """Rows of a method by data set."""
         return {
             row["dataset"]: row
@@ -87,14 +88,14 @@ class Run:
             if (row["shot"], row["method"]) == (shot, method)
         }
 
-    def average(self, shot: int, method: str) -> Row | None:
+    def average(self, shot: Shot, method: str) -> Row | None:
         """Means of a method over the data sets, with its gain if it has one."""
         for row in self.results["averages"]:
             if (row["shot"], row["method"]) == (shot, method):
                 return row
         return None
 
-    def compared(self, shot: int) -> dict[str, list[Row]]:
+    def compared(self, shot: Shot) -> dict[str, list[Row]]:
         """Rows with a gain over the baseline, by method."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
@@ -102,11 +103,11 @@ class Run:
                 found.setdefault(row["method"], []).append(row)
         return found
 
-    def part(self, name: str, shot: int) -> list[Row]:
+    def part(self, name: str, shot: Shot) -> list[Row]:
         """Rows of another part of the results."""
         return [row for row in self.results.get(name, ()) if row["shot"] == shot]
 
-    def paper(self, shot: int, method: str | None) -> list[Row]:
+    def paper(self, shot: Shot, method: str | None) -> list[Row]:
         """The paper's lines of a method; None: of other authors' systems."""
         lines = self.published["lines"]
         return [r for r in lines if (r["shot"], r["method"]) == (shot, method)]

@@ -3,6 +3,7 @@
 from typing import NamedTuple, get_args
 
 from rdc_jax.reporting.runs import Run, Verdict, verdict
+from rdc_jax.runtime.config_values import Shot
 
 
 class Card(NamedTuple):
@@ -19,7 +20,7 @@ class Card(NamedTuple):
     """
 
     method: str
-    shot: int
+    shot: Shot
     before: float
     after: float
     gain: float
@@ -61,7 +62,7 @@ def cards(run: Run) -> list[list[Card]]:
     return [each for each in found if each]
 
 
-def _card(run: Run, shot: int, method: str) -> Card:
+def _card(run: Run, shot: Shot, method: str) -> Card:
     assert run.baseline is not None
     after, before = run.average(shot, method), run.average(shot, run.baseline)
     assert after is not None and before is not None

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from rdc_jax.core.statistics import plus_minus
 from rdc_jax.reporting.runs import Row, Run, signed, verdict
+from rdc_jax.runtime.config_values import Shot
 
 # Nobody has to tell help from harm by colour.
 SIGNS = {"helps": "▲", "unclear": "●", "hurts": "▼"}
@@ -55,7 +56,7 @@ class Table(NamedTuple):
     stacked: bool = False
 
 
-def accuracies(run: Run, shot: int) -> Table:
+def accuracies(run: Run, shot: Shot) -> Table:
     """One line a method, each followed by the published one."""
     lines = []
     for method, title in run.titles.items():
@@ -96,7 +97,7 @@ def _mark_best(lines: list[Line]) -> None:
                 line.cells[place] = cell._replace(style=f"best {cell.style}")
 
 
-def gains(run: Run, shot: int) -> Table:
+def gains(run: Run, shot: Shot) -> Table:
     """Gains on the same tasks, one line for each method and data set."""
     lines = []
     for rows in reversed(run.compared(shot).values()):  # The fullest method first.
@@ -111,7 +112,7 @@ def gains(run: Run, shot: int) -> Table:
     return Table(caption, columns, lines, stacked=True)
 
 
-def unknown(run: Run, shot: int) -> Table:
+def unknown(run: Run, shot: Shot) -> Table:
     """How well methods tell queries of no class from the others, one line a method."""
     lines = []
     for method, title in run.titles.items():
@@ -134,7 +135,7 @@ def unknown(run: Run, shot: int) -> Table:
     return Table(caption, columns, lines, stacked=True)
 
 
-def hubs(run: Run, shot: int) -> Table:
+def hubs(run: Run, shot: Shot) -> Table:
     """Purity and hubs, one line a data set."""
     columns = {
         "purity_before": "purity before, %",
@@ -152,7 +153,7 @@ def hubs(run: Run, shot: int) -> Table:
     return Table(caption, ["data set", *columns.values()], lines)
 
 
-def by_purity(run: Run, shot: int) -> Table:
+def by_purity(run: Run, shot: Shot) -> Table:
     """Gains on tasks with neighbours of some purity, one line a method and range."""
     lines = [
         Line(

@@ -5,6 +5,18 @@ from typing import Any
 
 from rdc_jax.runtime.errors import UserError
 
+Shot = int | str
+"""Labelled images a class, or in words what they are drawn by: 5, "1-10", "any"."""
+
+
+def shot(text: str) -> Shot:
+    """Read what a table calls its shots.
+
+    >>> shot("5"), shot("1-10")
+    (5, '1-10')
+    """
+    return int(text) if text.isdecimal() else text
+
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Give the values of a config by their whole names.

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdc_jax.data.batches import domain_batches, task_batches, training_batches
-from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.runtime.errors import UserError
 
 _PIXELS = fake_pixels(50)

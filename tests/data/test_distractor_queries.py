@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rdc_jax.data.distractor_queries import NO_CLASS, DistractorQueries
-from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.runtime.errors import UserError
 
 LABELS = np.repeat(np.arange(8), [30, 30, 30, 30, 30, 30, 30, 2])

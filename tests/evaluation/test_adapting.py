@@ -87,7 +87,7 @@ def test_counts_are_those_of_one_task_by_itself(model, options, dataset, whole):
     scorer, number = make("rdc_ft", model, options), 5
     assert scorer.columns == ("rdc_ft@1", "rdc_ft")
     made, s = dataset.samplers[1](range(number, number + 1)), 4
-    images = jnp.asarray(dataset.pixels.images[made.indices[0]])
+    images = jnp.asarray(dataset.pictures(made.indices[0]))
     task = methods.Task(
         *(images[:s], made.labels[0, :s], images[s:]),
         num_classes=4,

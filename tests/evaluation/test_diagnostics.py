@@ -9,7 +9,7 @@ from oracles import rdc as oracle
 from scipy import stats
 
 from rdc_jax.core.params import RDCParams
-from rdc_jax.data.tasks import TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
 from rdc_jax.evaluation import diagnostics
 
 S = SPEC.support_size

@@ -8,7 +8,8 @@ from PIL import Image
 
 import rdc_jax
 from rdc_jax import methods
-from rdc_jax.data.tasks import TaskSampler, TaskSpec
+from rdc_jax.data.task_spec import TaskSpec
+from rdc_jax.data.tasks import TaskSampler
 from rdc_jax.evaluation.scoring import Wanted, judge_on_features
 from rdc_jax.models.checkpoints import Checkpoints
 

@@ -10,7 +10,7 @@ from jax import export
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from tiny import SIZE
 
-from configs.pretrain import get_config
+from rdc_jax.configs.pretrain import get_config
 from rdc_jax.pretrain.objectives import Batch, get_objective
 from rdc_jax.pretrain.options import Options
 from rdc_jax.pretrain.step import create_state, make_train_step

@@ -2,7 +2,7 @@
 
 import pytest
 
-from configs.pretrain import SCALES, SYSTEMS, get_config
+from rdc_jax.configs.pretrain import SCALES, SYSTEMS, get_config
 from rdc_jax.pretrain.objectives import get_objective
 from rdc_jax.pretrain.options import Options
 

@@ -64,4 +64,4 @@ def protonet(options: Options, num_classes: int) -> ProtoNet:
     """Prototypical networks, a task of config.episode a step."""
     del num_classes  # A task has classes of its own.
     task = options.episode
-    return ProtoNet(base.spec_of(options), task.way, task.shot)
+    return ProtoNet(base.spec_of(options), task.most_ways, task.most_shots)
