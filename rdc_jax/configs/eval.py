@@ -81,6 +81,7 @@ def _paper() -> ml_collections.ConfigDict:
             # Methods.
             "methods": "npc,npc_l2,rdc_one_space,rdc",
             "baseline": "npc_l2",
+            "choose_on": "",  # miniimagenet:val chooses among values, rdc(k=6|10).
             "plugins": "",  # Python files that register methods of your own.
             "systems": False,  # Show other systems' published rows (Table 2) as well.
             "rdc": dataclasses.asdict(rdc_jax.RDCParams()),

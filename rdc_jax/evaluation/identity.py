@@ -47,6 +47,7 @@ def identify(
             "training": model.training,
             **({"preprocessing": str(seen)} if seen.noted.keys() - {"size"} else {}),
         },
+        **({"choice": options.choice} if options.choice else {}),
         "data": data,
         "plugins": {
             path.name: checksums.of_file(path) for path in sorted(options.plugins)

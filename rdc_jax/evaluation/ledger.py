@@ -203,10 +203,11 @@ class Ledger:
 
 
 def _without_names(header: dict[str, Any]) -> dict[str, Any]:
-    """Without the paths of models by name, which may be added to."""
+    """Without the paths of models and the choices, which may be added to."""
     config = {**header.get("config", {})}
     config.pop("checkpoints", None)
-    return {**header, "config": config}
+    # What was chosen is in the names of the methods.
+    return {**header, "config": config, "choice": None}
 
 
 def _line(value: Any, previous: int) -> tuple[bytes, int]:

@@ -109,7 +109,9 @@ class Options:
       seed: Of the tasks.
       chunk: Tasks at a time, over all devices; 0: by an estimate of the memory.
       rdc: Parameters of RDC.
+      choose_on: Data set and split whose tasks choose among parameters.
       finetune: How methods that need images train on a task.
+      choice: What was chosen there.
     """
 
     title: str
@@ -141,8 +143,10 @@ class Options:
     predictions: bool
     seed: int
     chunk: int
+    choose_on: str
     rdc: RDCParams
     finetune: FinetuneOptions
+    choice: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         at_least("image_size", self.image_size, 8)
@@ -221,6 +225,11 @@ class Options:
         }
 
         def entry(name: str) -> Entry:
+            if "|" in name:
+                raise UserError(
+                    f"method {name!r}: to choose among values, name the data set and "
+                    "split to choose on, as in --config.choose_on=miniimagenet:val"
+                )
             text, _, checkpoint = name.partition("@")
             if checkpoint and checkpoint not in checkpoints:
                 raise UserError(

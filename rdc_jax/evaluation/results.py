@@ -147,6 +147,7 @@ def collect(
     return {
         "format": _FORMAT,
         "title": options.title,
+        "choice": options.choice,
         "rows": rows,
         "averages": _averages(rows),
         "published": published.collect(

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from rdc_jax.data.squares import Square
-from rdc_jax.evaluation import diagnostics, example_tasks, results
+from rdc_jax.evaluation import choice, diagnostics, example_tasks, results
 from rdc_jax.evaluation.adapting import AdaptationScorer
 from rdc_jax.evaluation.arrange import Scorer, arrange
 from rdc_jax.evaluation.confusion import Answered
@@ -54,9 +54,9 @@ def evaluate(
     """Evaluate methods on data sets, or go on with a run that was interrupted.
 
     The work directory gets ``ledger.jsonl``, ``answers``, ``results.json``,
-    ``tasks.csv``, ``table.md``, ``examples`` and ``cache``, and if it is asked for
-    ``predictions.parquet``. A finished run is only summed up again; with methods added
-    to its config, only these are computed.
+    ``tasks.csv``, ``table.md``, ``examples`` and ``cache``; if they are asked for,
+    ``predictions.parquet`` and ``choice``. A finished run is only summed up again; with
+    methods added to its config, only these are computed.
 
     Args:
       config: A plain dict of the fields of ``configs/eval.py``.
@@ -68,14 +68,28 @@ def evaluate(
     Raises:
       UserError: Something is wrong with the config, the data or the directory.
     """
-    options = Options.from_config(config)
     workdir = pathlib.Path(workdir).absolute()
+    if not config["choose_on"]:
+        return _evaluate(config, workdir)
+    everything = Options.from_config(choice.expanded(config))
+    # Mistakes are told before the choice, which may take long.
+    open_datasets(everything, _square(everything, {}), _cache_dir(everything, workdir))
+    chosen = choice.choose(config, workdir, _evaluate)
+    return _evaluate({**config, "methods": chosen.methods}, workdir, chosen.record)
+
+
+def _evaluate(
+    config: Mapping[str, Any],
+    workdir: pathlib.Path,
+    chosen: Mapping[str, Any] | None = None,
+) -> dict[str, Any] | None:
+    options = dataclasses.replace(Options.from_config(config), choice=chosen)
     with ExitStack() as stack:
         stack.enter_context(one_lapack_thread())
         if is_first():
             stack.enter_context(claim(workdir))
         # In the order of the time that it takes: mistakes are told as soon as possible.
-        cache_dir = pathlib.Path(options.cache_dir or workdir / "cache")
+        cache_dir = _cache_dir(options, workdir)
         models = _load_models(options) if options.checkpoint else {}
         square = _square(options, models)
         datasets = open_datasets(options, square, cache_dir)
@@ -122,6 +136,10 @@ def _write(
         )
         predictions.write(workdir / predictions.PREDICTIONS, options, parts)
     return results.write(workdir, record.ledger, options, [*by_name], find)
+
+
+def _cache_dir(options: Options, workdir: pathlib.Path) -> pathlib.Path:
+    return pathlib.Path(options.cache_dir or workdir / "cache")
 
 
 def _open_source(

@@ -34,7 +34,7 @@ def markdown(results: dict[str, Any]) -> str:
     Args:
       results: See ``rdc_jax.evaluation.results.collect``.
     """
-    parts = [_heading(results)]
+    parts = [_heading(results), *_chosen(results.get("choice"))]
     for shot in dict.fromkeys(row["shot"] for row in results["rows"]):
         parts += [f"## {shot}-shot", *_tables(results, shot)]
     if results["warnings"]:
@@ -56,6 +56,19 @@ def _heading(results: dict[str, Any]) -> str:
         f"{config.get('queries') or config['query']} queries a class{uneven}{foreign}, "
         f"seed {config['seed']}."
     )
+
+
+def _chosen(choice: dict[str, Any] | None) -> Iterator[str]:
+    """What was chosen on other classes, in a list."""
+    if choice:
+        place = f"{choice['dataset']} {choice['split']}"
+        yield f"Chosen by {choice['tasks']:,} tasks of {place}:"
+        yield "\n".join(
+            f"- `{row['chosen']}` of `{row['asked']}` ("
+            + ", ".join(f"{value:.2f}" for value in row["accuracies"].values())
+            + ")"
+            for row in choice["methods"]
+        )
 
 
 def _tables(results: dict[str, Any], shot: Shot) -> Iterator[str]:

@@ -178,7 +178,7 @@ class Options:
         validation = {**values.pop("validation")}
         episode = TaskSpec(**values.pop("episode"))
         said = validation.pop("shots")
-        shots = numbers("validation.shots", said) if said else (episode.shot,)
+        shots = numbers("validation.shots", said) if said else (episode.most_shots,)
         return cls(
             # Configs from before there were plugins have no such field.
             plugins=words("plugins", values.pop("plugins", ""), empty=True),

@@ -11,10 +11,11 @@ from evaluation import worlds
 
 from rdc_jax import methods
 from rdc_jax.core.prototypes import predictions
+from rdc_jax.data.squares import Square
 from rdc_jax.evaluation.datasets import open_datasets
 from rdc_jax.evaluation.options import Options
 from rdc_jax.evaluation.run import evaluate
-from rdc_jax.models.model import load_model
+from rdc_jax.models.load import load_model
 from rdc_jax.runtime.errors import UserError
 
 METHODS = "npc_l2,rdc_one_space,rdc_plus"
@@ -28,6 +29,13 @@ VARIED = {
 }
 
 
+def opened(config):
+    """Its data sets, with the features that the run has kept."""
+    options, cache_dir = Options.from_config(config), pathlib.Path(config["cache_dir"])
+    square = load_model(options.checkpoint).preprocessing.square_at(16)
+    return open_datasets(options, Square(*square), cache_dir)
+
+
 def lines(workdir):
     with open(workdir / "tasks.csv", newline="") as file:
         return list(csv.DictReader(file))
@@ -36,7 +44,9 @@ def lines(workdir):
 def right_answers(config, dataset, shot, number):
     """Of one task as it is, without filling: by method; and its queries."""
     options = Options.from_config(config)
-    feat_nd = np.asarray(dataset.features(load_model(options.checkpoint), "features"))
+    feat_nd = np.asarray(
+        dataset.features(load_model(options.checkpoint), options.features)
+    )
     sampler = dataset.samplers[shot]
     tasks = sampler(range(number, number + 1))
     real_n = tasks.mask[0]
@@ -60,8 +70,7 @@ def test_tasks_of_random_sizes_are_answered_as_without_filling(
         results = evaluate(config, tmp_path / "run")
     assert sum("compiled" in message for message in caplog.messages) == 3  # One a shot.
     assert [row["shot"] for row in results["rows"][::3]] == [2, "1-3", "any"]
-    cache_dir = pathlib.Path(config["cache_dir"])
-    (dataset,) = open_datasets(Options.from_config(config), cache_dir)
+    (dataset,) = opened(config)
     found = lines(tmp_path / "run")
     for line in found:
         shot = int(line["shot"]) if line["shot"] == "2" else line["shot"]
@@ -86,8 +95,7 @@ def test_supports_and_queries_of_two_data_sets(config, tmp_path):
     results = evaluate(config, tmp_path / "run")
     assert [row["dataset"] for row in results["rows"]] == ["photos>drawings", "photos"]
     assert set(results["provenance"]["data"]) == {"photos", "drawings"}
-    cache_dir = pathlib.Path(config["cache_dir"])
-    pair, _ = open_datasets(Options.from_config(config), cache_dir)
+    pair, _ = opened(config)
     for number, line in enumerate(lines(tmp_path / "run")[:5]):
         right, _ = right_answers(config, pair, 2, number)
         assert int(line["npc_l2"]) == right["npc_l2"]

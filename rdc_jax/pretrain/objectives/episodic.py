@@ -99,4 +99,4 @@ def episodic(
     spec = base.spec_of(
         options, head=head, head_options=tuple(sorted(head_options.items()))
     )
-    return kind(spec, task.way, task.shot, method)
+    return kind(spec, task.most_ways, task.most_shots, method)
