@@ -15,8 +15,10 @@ from rdc_jax.predict.task import Support
 class Row(NamedTuple):
     """The answer for one picture, the ``number``-th of all.
 
-    ``rejected`` says that its probability is below the threshold, ``second`` is the
-    next probable class, ``plain`` the answer without calibration, ``nearest`` are the
+    ``rejected`` says that its probability is below the threshold, ``unknown`` that it
+    may be of none of the classes: its ``unknown_score``, the share of pictures of the
+    classes that would be nearer to one, is above a threshold. ``second`` is the next
+    probable class, ``plain`` the answer without calibration, ``nearest`` are the
     numbers of the nearest supports, and ``probabilities`` has all classes by name.
     """
 
@@ -25,6 +27,8 @@ class Row(NamedTuple):
     class_name: str
     probability: float
     rejected: bool
+    unknown_score: float
+    unknown: bool
     second: str
     second_probability: float
     plain: str
@@ -46,11 +50,14 @@ class Answers:
       query: The pictures, or features.
       distances: To each class; the smallest is the answer.
       probabilities: Of each class, rows sum to one.
+      unknown_scores: How little each query looks like any class, of 0 to 1: the share
+        of pictures of the classes that would be nearer to a class mean.
       plain: The class that NPC + l2 norm gives, without calibration.
       nearest: The nearest supports, nearest first.
       temperature: What distances were divided by.
       transductive: Whether the queries were compared with each other.
       reject_below: Answers of a smaller probability are flagged.
+      unknown_above: Queries of a larger unknown score are flagged.
       notes: What the user should know of how the answers came about.
       backbone: What computed the features.
     """
@@ -59,11 +66,13 @@ class Answers:
     query: Pictures
     distances: Float[np.ndarray, "q c"]
     probabilities: Float[np.ndarray, "q c"]
+    unknown_scores: Float[np.ndarray, " q"]
     plain: Int[np.ndarray, " q"]
     nearest: Int[np.ndarray, "q t"]
     temperature: float
     transductive: bool
     reject_below: float
+    unknown_above: float
     notes: tuple[str, ...] = ()
     backbone: str = ""
 
@@ -76,6 +85,11 @@ class Answers:
     def rejected(self) -> Bool[np.ndarray, " q"]:
         """Whether the answer's probability is below the threshold."""
         return self.probabilities.max(axis=1) < self.reject_below
+
+    @property
+    def unknown(self) -> Bool[np.ndarray, " q"]:
+        """Whether a query may be of none of the classes."""
+        return self.unknown_scores > self.unknown_above
 
     @property
     def unreadable(self) -> tuple[tuple[str, str], ...]:
@@ -105,6 +119,7 @@ class Answers:
             "method": self.method,
             "temperature": self.temperature,
             "reject_below": self.reject_below,
+            "unknown_above": self.unknown_above,
         }
         if self.backbone:
             summary["backbone"] = self.backbone
@@ -128,6 +143,8 @@ class Answers:
             class_name=names[best],
             probability=probability_c[best],
             rejected=probability_c[best] < self.reject_below,
+            unknown_score=float(self.unknown_scores[i]),
+            unknown=bool(self.unknown[i]),
             second=names[second],
             second_probability=probability_c[second],
             plain=names[self.plain[i]],
@@ -158,6 +175,11 @@ def sum_up(answers: Answers) -> list[str]:
         line += f" (below {100 * answers.reject_below:.3g}%: look at them yourself)"
     if changed:
         line += f"; {changed} would be of another class without RDC"
+    if unknown := int(answers.unknown.sum()):
+        line += (
+            f"; {unknown} may be of none of the classes (farther than "
+            f"{100 * answers.unknown_above:.3g}% of their pictures)"
+        )
     return [line, *accuracy(answers), *answers.notes]
 
 

@@ -9,6 +9,7 @@ from rdc_jax.predict.answers import Answers
 from rdc_jax.predict.embedding import Pictures
 from rdc_jax.predict.task import Support, calibrated_distances, plain_distances
 from rdc_jax.predict.temperature import fit_temperature, probabilities
+from rdc_jax.predict.unknown import unknown_shares
 from rdc_jax.runtime.errors import UserError
 
 # Measured on eight domains (docs/predict.md): with fewer queries than twice the
@@ -19,8 +20,8 @@ _NEAREST = 3  # supports to show of each query
 _BATCH, _BATCH_A_SUPPORT, _LARGEST_BATCH = 150, 4, 2048
 
 _NOT_FITTED = (
-    "every class has one labelled example, so the probabilities are those of a typical "
-    "task; with two or more examples a class they are fitted to yours"
+    "every class has one labelled example, so probabilities and unknown scores are those "
+    "of a typical task; with two or more examples a class they are fitted to yours"
 )
 
 
@@ -32,6 +33,7 @@ class Options:
     transductive: bool | str = "auto"
     temperature: float | None = None
     reject_below: float = 0.5
+    unknown_above: float = 0.95
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -40,7 +42,7 @@ class Options:
                 raise UserError(f"{name}={value!r}: use {use}")
 
         params, mode, heat = self.params, self.transductive, self.temperature
-        least, size = self.reject_below, self.batch_size
+        least, most, size = self.reject_below, self.unknown_above, self.batch_size
         right = isinstance(params, RDCParams)
         need("params", params, right, "rdc_jax.RDCParams(...)")
         need("lam", params.lam, bool(0 <= params.lam <= 1), "a number from 0 to 1")
@@ -49,6 +51,7 @@ class Options:
         right = heat is None or 0 < heat < math.inf
         need("temperature", heat, right, "a number above 0")
         need("reject_below", least, 0 <= least <= 1, "a number from 0 to 1")
+        need("unknown_above", most, 0 <= most <= 1, "a number from 0 to 1")
         need("batch_size", size, size is None or size >= 1, "at least 1")
 
 
@@ -75,10 +78,12 @@ def classify(
         distances=class_qc,
         probabilities=probabilities(class_qc, temperature),
         plain=plain_qc.argmin(axis=1),
+        unknown_scores=unknown_shares(support, plain_qc),
         nearest=support_qs.argsort(axis=1, kind="stable")[:, :_NEAREST],
         temperature=temperature,
         transductive=transductive,
         reject_below=options.reject_below,
+        unknown_above=options.unknown_above,
         notes=tuple(filter(None, (note, "" if fitted else _NOT_FITTED))),
         backbone=backbone,
     )

@@ -62,6 +62,7 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         (``True``), or never (``False``).
       temperature: Of the probabilities; ``None``: fitted on the supports.
       reject_below: ``explain`` flags answers of a smaller probability.
+      unknown_above: ``explain`` flags queries of a larger ``unknown_score``.
       batch_size: The most queries that are compared with each other; ``None``: 150, or
         four times the supports if that is more, up to 2,048.
       image_size: Edge of the backbone's images in pixels; ``None``: what the
@@ -89,6 +90,7 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
     transductive: Any = "auto"
     temperature: Any = None
     reject_below: Any = 0.5
+    unknown_above: Any = 0.95
     batch_size: Any = None
     image_size: Any = None
     normalize: Any = None
@@ -144,6 +146,14 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         """Give calibrated probabilities ``[q, c]``, columns as in ``classes_``."""
         return self.explain(X).probabilities
 
+    def unknown_score(self, X: Any) -> np.ndarray:
+        """Say how little each query looks like any class, from 0 to 1.
+
+        It is the share of rows of the classes that would be nearer to the nearest class
+        mean, as far as the labelled rows tell.
+        """
+        return self.explain(X).unknown_scores
+
     def distances(self, X: Any) -> np.ndarray:
         """Give distances to the classes ``[q, c]``; the smallest is the answer."""
         return self.explain(X).distances
@@ -163,9 +173,9 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
           X: As in ``predict``.
 
         Returns:
-          Arrays, and ``rows`` with names, probabilities, reject flags, nearest supports
-          and the answer without RDC; unreadable pictures; notes on how the answers came
-          about.
+          Arrays, and ``rows`` with names, probabilities, flags, unknown scores, nearest
+          supports and the answer without RDC; unreadable pictures; notes on how the
+          answers came about.
         """
         check_is_fitted(self)
         support = Support(
@@ -220,5 +230,6 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
             transductive=self.transductive,
             temperature=self.temperature,
             reject_below=self.reject_below,
+            unknown_above=self.unknown_above,
             batch_size=self.batch_size,
         )

@@ -15,7 +15,8 @@ FORMATS = ("table", "json", "csv")
 _BOLD, _YELLOW, _PLAIN = "\033[1m", "\033[33m", "\033[0m"
 _COLUMNS = (
     *("image", "class", "probability", "rejected"),
-    *("second_class", "second_probability", "class_without_rdc", "problem"),
+    *("second_class", "second_probability", "class_without_rdc"),
+    *("unknown_score", "unknown", "problem"),
 )
 
 
@@ -35,6 +36,7 @@ def render_page(answers: Answers) -> str:
         accuracy=accuracy(answers),
         rows=rows,
         unsure=sum(row.rejected for row in rows),
+        unknown=sum(row.unknown for row in rows),
         changed=sum(row.changed for row in rows),
         counts={n: counts[n] for n in answers.support.class_names if counts[n]},
         used=sorted({j for row in rows for j in row.nearest}),
@@ -52,6 +54,8 @@ def _as_json(answers: Answers) -> str:
             "class": row.class_name,
             "probability": round(row.probability, 4),
             "rejected": row.rejected,
+            "unknown_score": round(row.unknown_score, 4),
+            "unknown": row.unknown,
             "class_without_rdc": row.plain,
             "probabilities": {k: round(p, 4) for k, p in row.probabilities.items()},
             "nearest_supports": [
@@ -80,9 +84,10 @@ def _as_csv(answers: Answers) -> str:
         first = row.image, row.class_name, f"{row.probability:.4f}"
         second = row.second, f"{row.second_probability:.4f}"
         rejected = "yes" if row.rejected else "no"
-        writer.writerow((*first, rejected, *second, row.plain, ""))
+        unknown = f"{row.unknown_score:.4f}", "yes" if row.unknown else "no"
+        writer.writerow((*first, rejected, *second, row.plain, *unknown, ""))
     for image, reason in answers.unreadable:
-        writer.writerow((image, *[""] * 6, f"unreadable: {reason}"))
+        writer.writerow((image, *[""] * 8, f"unreadable: {reason}"))
     return buffer.getvalue()
 
 
@@ -104,6 +109,8 @@ def _remark(row: Row) -> str:
     remarks = []
     if row.rejected:
         remarks.append(f"unsure; next {row.second} {percent(row.second_probability)}")
+    if row.unknown:
+        remarks.append(f"maybe none of these ({percent(row.unknown_score)})")
     if row.changed:
         remarks.append(f"without RDC: {row.plain}")
     return "; ".join(remarks)

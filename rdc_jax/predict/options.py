@@ -27,7 +27,8 @@ examples:
   python -m rdc_jax.predict --support labelled --query new --format json | jq .
 
 output: for each picture its class, the probability of that class, and "unsure"
-where it is below --reject_below. If all pictures of --query are in folders named
+where it is below --reject_below, and whether it may be of none of the classes.
+If all pictures of --query are in folders named
 like the classes, the accuracy too. Everything else (notes, unreadable pictures,
 progress) goes to stderr. Colours only on a terminal; NO_COLOR=1 turns them off.
 
@@ -117,6 +118,14 @@ def _add_method(group: argparse._ArgumentGroup) -> None:
         metavar="P",
         help="call answers of a smaller probability unsure (default 0.5: likelier "
         "wrong than right)",
+    )
+    add(
+        "--unknown_above",
+        type=float,
+        default=0.95,
+        metavar="S",
+        help="say that a picture may be of none of the classes if it is farther from "
+        "them than this share of their own pictures (default 0.95; 1: never)",
     )
     add(
         "--temperature",

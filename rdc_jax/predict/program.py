@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             transductive=_TRANSDUCTIVE[arguments.transductive],
             temperature=arguments.temperature,
             reject_below=arguments.reject_below,
+            unknown_above=arguments.unknown_above,
             batch_size=arguments.batch_size,
         )
         if arguments.compile_cache:

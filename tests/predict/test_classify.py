@@ -80,6 +80,7 @@ def test_nearest_supports_come_nearest_first():
         ({"temperature": 0.0}, "use a number above 0"),
         ({"temperature": float("nan")}, "use a number above 0"),
         ({"reject_below": 1.5}, "use a number from 0 to 1"),
+        ({"unknown_above": -0.1}, "use a number from 0 to 1"),
         ({"batch_size": 0}, "use at least 1"),
     ],
 )
