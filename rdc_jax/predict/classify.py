@@ -20,8 +20,9 @@ _NEAREST = 3  # supports to show of each query
 _BATCH, _BATCH_A_SUPPORT, _LARGEST_BATCH = 150, 4, 2048
 
 _NOT_FITTED = (
-    "every class has one labelled example, so probabilities and unknown scores are those "
-    "of a typical task; with two or more examples a class they are fitted to yours"
+    "every class has one labelled example, so probabilities and unknown scores are "
+    "those of a typical task; with two or more examples a class they are fitted to "
+    "yours"
 )
 
 
