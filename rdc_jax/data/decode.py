@@ -48,15 +48,10 @@ class UnreadableImage(UserError):
 
 
 def decode_picture(data: bytes, *, where: str) -> Image.Image:
-    """Decode an encoded image to RGB.
+    """Decode an encoded image to an upright RGB picture of 8 bits a channel.
 
-    Args:
-      data: The file's bytes.
-      where: The file or record, for messages.
-
-    Returns:
-      The picture, upright, 8 bits a channel. Resizing this one rather than an array
-      saves copies that would hold Python's lock.
+    Resizing the picture rather than an array saves copies that would hold Python's
+    lock. ``where`` is the file or record, for messages.
 
     Raises:
       UnreadableImage: The bytes are truncated, damaged, too large or no image.

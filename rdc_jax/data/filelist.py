@@ -25,16 +25,8 @@ def open_filelist(
 
     Relative image names count from the json's folder, or from ``data_dir`` when the
     first of them is not there; they may not climb out of it. Absolute ones are taken
-    as they are. Label names without images are left out.
-
-    Args:
-      path: The json file.
-      data_dir: Another folder that image names may be relative to.
-      name: The data set's name; ``<folder>-<file>`` by default.
-      split: What the set calls its split.
-
-    Returns:
-      The images, in the list's order.
+    as they are. Label names without images are left out. The images keep the list's
+    order, and the set is named ``<folder>-<file>`` by default.
 
     Raises:
       UserError: The list is malformed, or an image is missing or listed twice.

@@ -23,13 +23,9 @@ def open_folder(
     split: str = "all",
     confine: str | os.PathLike[str] | None = None,
 ) -> ImageSet:
-    """Open ``folder/<class>/<image>``.
+    """Open ``folder/<class>/<image>``; classes without images are noted.
 
-    Args:
-      folder: The folder that holds one folder a class; those without images are noted.
-      name: The data set's name.
-      split: What the set calls its split.
-      confine: Links must stay inside this folder; ``folder`` itself by default.
+    Links must stay inside the folder ``confine``, which is ``folder`` by default.
 
     Raises:
       UserError: There is no image in any class.

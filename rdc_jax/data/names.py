@@ -51,10 +51,7 @@ def find_splits(
 ) -> dict[str, pathlib.Path]:
     """Find what ``root`` has for ``train``, ``val`` and ``test``, by any of its names.
 
-    Args:
-      root: A folder.
-      suffix: Of the names: ``.csv``, or nothing for folders.
-      exists: Whether a path is there, and of the right kind.
+    ``exists`` says whether a path, such as ``root/train.csv``, is there.
     """
     paths = {
         split: [

@@ -77,16 +77,10 @@ def find_known_in_tfds(
 
 
 def take_split(dataset: Dataset, images: ImageSet, split: str) -> ImageSet:
-    """Keep what the paper uses of a data set.
+    """Keep what the paper uses of all images in a data set's folder.
 
-    Args:
-      dataset: What is known of it.
-      images: Everything that its folder holds.
-      split: ``train``, ``val`` or ``test``; ``all`` leaves no class out and accepts
-        any number of classes, for inspection.
-
-    Returns:
-      The split, with notes on whatever differs from the complete data set.
+    ``all`` leaves no class out and accepts any number of classes, for inspection. Notes
+    say what differs from the complete data set.
 
     Raises:
       UserError: The split does not exist, or the number of classes is wrong.

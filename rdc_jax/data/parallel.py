@@ -20,14 +20,8 @@ def threaded_map(
 ) -> Iterator[Result]:
     """Map ``fn`` over ``items`` in threads and yield results in order.
 
-    Reading, hashing and decoding release the interpreter's lock, so threads use
-    all cores. A few batches are in flight at once, never the whole input.
-
-    Args:
-      fn: Called once an item, in a thread.
-      items: Consumed lazily.
-      workers: Threads; one a core when not given.
-      batch: Items that a thread takes at a time, to spread the cost of scheduling.
+    Reading, hashing and decoding release the interpreter's lock, so threads use all
+    cores. A few batches of items are in flight at once, never the whole input.
 
     >>> list(threaded_map(abs, [-2, 1, -3], batch=2))
     [2, 1, 3]

@@ -55,17 +55,9 @@ def find_tables(root: pathlib.Path) -> dict[str, tuple[pathlib.Path, Table]]:
 def open_table(
     root: pathlib.Path, path: pathlib.Path, table: Table, *, name: str, split: str
 ) -> ImageSet:
-    """Open the images of one table.
+    """Open the images of one table; they are at most two folders below ``root``.
 
-    Args:
-      root: The folder that holds the images, at most two folders down.
-      path: The csv, from ``find_tables``.
-      table: How to read it.
-      name: The data set's name.
-      split: The split its images belong to.
-
-    Returns:
-      The images; those that the table names but the disk lacks are noted.
+    Images that the table names but the disk lacks are noted.
 
     Raises:
       UserError: The table is malformed, or none of its images is there.

@@ -87,15 +87,9 @@ def verify(
 ) -> Report:
     """Decode every image once and report all that is wrong.
 
-    Nothing stops the check half-way: a broken image is a finding. Memory holds one
-    short digest an image, never pixels of more than a few.
-
-    Args:
-      images: What to check.
-      way: Classes in a task.
-      shot: Support images a class.
-      query: Query images a class.
-      tick: Called after each image, to show progress.
+    Nothing stops the check half-way: a broken image is a finding, and so are classes
+    too small for tasks of this way, shot and query. Memory holds one short digest an
+    image, never pixels of more than a few. ``tick`` is called after each image.
     """
     counts = np.bincount(images.labels, minlength=len(images.class_names)).tolist()
     rows = [ClassRow(*row) for row in zip(images.class_names, counts, strict=True)]
@@ -141,9 +135,7 @@ def verify(
 def render(report: Report, *, everything: bool = False) -> str:
     """Write a report as text: the classes, the findings, a verdict.
 
-    Args:
-      report: From ``verify``.
-      everything: Show every class and finding, however many there are.
+    Long lists are cut, unless ``everything`` is wanted.
     """
     part = f"{report.name}, {report.split}"
     size = " to ".join(f"{h}x{w}" for h, w in (report.smallest, report.largest))

@@ -43,10 +43,8 @@ class Checkpoints:
 
     Saving is synchronous: these networks take a fraction of a second, and a full
     disk is then reported by the step that met it. With several processes every one
-    of them calls every method, and the directory is on a file system they share.
-
-    Args:
-      directory: Where the step directories are; made if it is missing.
+    of them calls every method, and the directory, made if it is missing, is on a file
+    system they share.
     """
 
     def __init__(self, directory: str | pathlib.Path) -> None:
@@ -125,10 +123,7 @@ class Checkpoints:
             ) from error
 
     def check_room(self, *trees: PyTree) -> None:
-        """Raise an error if the disk has no room for another step.
-
-        Args:
-          *trees: What a step holds, or abstract trees of it.
+        """Raise an error if the disk has no room for a step of these trees.
 
         Raises:
           UserError: Says how much is free and how much is needed.
@@ -149,11 +144,8 @@ class Checkpoints:
         """Read the newest readable step; None when there is none.
 
         An unreadable step is set aside as ``<step>.damaged`` with a warning, and
-        the one before it is read.
-
-        Args:
-          variables: Abstract tree (``jax.ShapeDtypeStruct`` with shardings).
-          training: Abstract tree of the rest.
+        the one before it is read. The trees are abstract: ``jax.ShapeDtypeStruct`` with
+        shardings.
 
         Raises:
           UserError: There are steps, and none can be read.

@@ -40,13 +40,10 @@ Storage = Callable[[], np.ndarray]
 
 
 def read_tensors(path: str | os.PathLike[str]) -> Any:
-    """Read what ``torch.save`` wrote, with tensors as NumPy arrays.
-
-    Args:
-      path: A file of any torch since 0.4.
+    """Read what ``torch.save`` of any torch since 0.4 wrote.
 
     Returns:
-      The saved object: dictionaries, lists, numbers, strings and arrays.
+      Dictionaries, lists, numbers, strings, and tensors as NumPy arrays.
 
     Raises:
       UserError: It is no torch file, is cut short, or holds something else.

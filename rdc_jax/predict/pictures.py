@@ -51,10 +51,8 @@ def open_support(folder: str | os.PathLike[str]) -> ImageSet:
 def find_queries(path: str | os.PathLike[str]) -> dict[str, pathlib.Path]:
     """List the pictures to classify, in sorted order.
 
-    Hidden files and folders are passed over, and linked folders are not entered.
-
-    Args:
-      path: A folder, searched with all folders below it, or one picture.
+    A folder is searched with all folders below it. Hidden files and folders are passed
+    over, and linked folders are not entered.
 
     Returns:
       The files, under their paths below the folder.

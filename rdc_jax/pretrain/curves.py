@@ -11,11 +11,7 @@ Line = dict[str, Any]
 
 
 def plot(lines: list[Line], out: str | pathlib.Path) -> None:
-    """Draw loss, training accuracy and few-shot accuracy over the epochs.
-
-    Args:
-      lines: Those of ``metrics.jsonl``.
-      out: Image file to write; its suffix gives the format.
+    """Draw loss, training accuracy and few-shot accuracy of ``metrics.jsonl``'s lines.
 
     Raises:
       UserError: There is nothing to draw, matplotlib is missing, or the file cannot

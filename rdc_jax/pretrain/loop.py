@@ -29,13 +29,8 @@ _IN_FLIGHT = 2
 class TrainingProgress(progress.Progress):
     """Loss and other means, rate, and the time that is left.
 
-    Steps at a larger size of crop take longer, so the time left goes by pixels.
-
-    Args:
-      sizes: Of the crops, one entry a step of the run.
-      start: Steps done before.
-      batch_size: Images a step.
-      shown: False in processes that should stay silent.
+    Steps at a larger size of crop take longer, so the time left goes by pixels:
+    ``sizes`` has the edge of the crops of each step of the run.
     """
 
     def __init__(
@@ -87,10 +82,7 @@ class Trainer:
     signals: list[int]
 
     def train(self, state: TrainState) -> None:
-        """Train to the end of the run.
-
-        Args:
-          state: To go on from; donated.
+        """Train to the end of the run; ``state`` is donated.
 
         Raises:
           Interrupted: A signal came; the state has been saved.

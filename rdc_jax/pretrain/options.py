@@ -163,13 +163,7 @@ class Options:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Options":
-        """Read a config; every field of it is used, and every field is checked.
-
-        Args:
-          config: A ``ConfigDict`` as of ``configs/pretrain.py``, or a dict like it.
-
-        Returns:
-          The options.
+        """Read a config, of which every field is used and checked.
 
         Raises:
           UserError: A value is not possible; the message names the field.

@@ -60,7 +60,7 @@ def of_file(path: str | os.PathLike[str]) -> str:
 
 
 def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
-    """Add checksums of metadata, and of trees of arrays saved beside it.
+    """Set the field ``sha256`` to checksums of metadata, and of trees saved beside it.
 
     Array formats do not checksum all of their content: a bit that flips on disk
     would silently change a weight, and accuracies with it.
@@ -70,10 +70,6 @@ def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
     {'step': 3}
     >>> add(add({"rows": []})) == add({"rows": []})
     True
-
-    Args:
-      metadata: Something JSON can hold. Its field ``sha256`` is set.
-      **trees: Trees of arrays that are saved with it.
     """
     content = {name: value for name, value in metadata.items() if name != _FIELD}
     digests = _digests(content, trees)
@@ -83,11 +79,8 @@ def add(metadata: dict[str, Any], **trees: Any) -> dict[str, Any]:
 def verify(noted: dict[str, Any], **trees: Any) -> dict[str, Any]:
     """Check metadata and trees, and return the metadata without checksums.
 
-    Metadata of older versions have no checksums, and pass.
-
-    Args:
-      noted: Metadata from ``add``.
-      **trees: The trees that were read; those left out are not checked.
+    Metadata of older versions have no checksums, and pass. Trees that are left out are
+    not checked.
 
     Raises:
       ValueError: The metadata or a tree is not what was saved.

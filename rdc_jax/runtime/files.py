@@ -15,15 +15,9 @@ def replacing(path: pathlib.Path, advice: str) -> Iterator[BinaryIO]:
 
     A kill leaves the old file or the new one.
 
-    Args:
-      path: The file.
-      advice: What a person can do where it cannot be written.
-
-    Yields:
-      The new file, open for bytes.
-
     Raises:
-      UserError: The disk is full, or the folder cannot be written.
+      UserError: The disk is full, or the folder cannot be written. The message ends
+        with ``advice``.
     """
     scratch = path.with_name(f".{path.name}.part")
     try:

@@ -19,10 +19,6 @@ class Registry(dict[str, Callable[..., T]]):
     ...     return (level, level, level)
     >>> colours.make("grey", level=7)
     (7, 7, 7)
-
-    Args:
-      kind: What they are, for messages.
-      **makers: Those known from the start.
     """
 
     def __init__(self, kind: str, **makers: Callable[..., T]) -> None:

@@ -35,9 +35,6 @@ def table(
       right: Columns to align on the right.
       markdown: With bars between the columns and a rule below the heading.
 
-    Returns:
-      The lines, joined.
-
     >>> print(table([["class", "images"], ["ant", "7"]], right=frozenset({1})))
     class  images
     ant         7
@@ -67,19 +64,12 @@ def _width(text: str) -> int:
 
 
 def two_columns(pairs: Iterable[tuple[str, str]], *, indent: int = 2) -> str:
-    """Lay out names and texts.
+    """Lay out names and texts, in lines no longer than ``WIDTH``.
 
     >>> print(two_columns([("ant", "small"), ("a_name_with_its_own_line", "long")]))
       ant   small
       a_name_with_its_own_line
             long
-
-    Args:
-      pairs: A name and a text each.
-      indent: Spaces before the names.
-
-    Returns:
-      The lines, joined; none is longer than ``WIDTH``, if no word is.
     """
     pairs = list(pairs)
     short = [len(name) for name, _ in pairs if len(name) <= _NAMES]

@@ -50,13 +50,9 @@ def check_same_run(
     *,
     free: frozenset[str],
 ) -> None:
-    """Refuse to go on with a run under other settings.
+    """Refuse to go on with a run that is now a function of something else.
 
-    Args:
-      workdir: The work directory, for the message.
-      before: What the run was a function of when it began, JSON-able.
-      now: What it would be a function of now.
-      free: Fields that may differ, their groups' names before a dot.
+    Fields that are ``free``, such as ``config.data_dir``, may differ.
 
     Raises:
       UserError: Naming the first field that differs.
@@ -73,9 +69,7 @@ def check_same_run(
 def record_run(workdir: pathlib.Path, record: dict[str, Any]) -> None:
     """Note what the run is, or refuse when the directory belongs to another one.
 
-    Args:
-      workdir: Claimed by this process.
-      record: JSON-able: the config, and fingerprints of what it points to.
+    The record has the config, and fingerprints of the files that it names.
 
     Raises:
       UserError: Naming the first field that differs.

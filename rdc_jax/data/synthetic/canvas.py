@@ -112,13 +112,7 @@ def _spline_weights(size: int, bumps: int) -> Float[np.ndarray, "h l"]:
 def cells(
     seed: Seed, u: Field, v: Field, *, order: Value = 0.0
 ) -> tuple[Field, Field, Field]:
-    """Voronoi cells of one jittered point in each unit square.
-
-    Args:
-      seed: Seed of the points.
-      u: First coordinate.
-      v: Second coordinate.
-      order: 0 scatters the points, 1 leaves them on the lattice.
+    """Voronoi cells of one point in each unit square; ``order=1`` is a lattice.
 
     Returns:
       Distance to the nearest point, to the second nearest, and a number in 0..1 that

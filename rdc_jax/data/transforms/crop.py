@@ -21,15 +21,9 @@ def sample_crop(
     """Draw a crop by torchvision's rule and defaults.
 
     Area and ratio are drawn ten times at once and the first pair that fits is taken;
-    if none fits, the largest central crop of an allowed ratio.
-
-    Args:
-      key: Random key.
-      height: Height of the image in pixels.
-      width: Width of the image in pixels.
-      aspect: Width over height of one pixel. An image squeezed into a square from
-        ``w0`` x ``h0`` has pixels of aspect ``w0 / h0``, and area and ratio are then
-        those of the original image.
+    if none fits, the largest central crop of an allowed ratio. ``aspect`` is the width
+    of a pixel over its height: an image squeezed into a square from ``w0`` x ``h0`` has
+    pixels of aspect ``w0 / h0``, and area and ratio are those of the original image.
 
     Examples:
       >>> sample = jax.jit(sample_crop, static_argnums=(1, 2))

@@ -69,13 +69,7 @@ def filter_strips(
 def resample(image: Pixels, box: Box, size: int) -> Float[Array, "{size} {size} 3"]:
     """Crop ``box`` and resize it to a square, as Pillow does on 8-bit images.
 
-    Args:
-      image: One image, values 0 to 255.
-      box: The crop; it must lie inside the image.
-      size: Edge of the result in pixels (static).
-
-    Returns:
-      Whole numbers from 0 to 255, as float32.
+    The box must lie inside the image. Values are whole numbers from 0 to 255.
 
     Examples:
       >>> image = jnp.arange(48, dtype=jnp.uint8).reshape(4, 4, 3)
