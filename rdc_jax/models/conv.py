@@ -49,7 +49,7 @@ class Conv(nn.Module):
       features: Output channels.
       size: Side of the kernel.
       stride: Step in both directions.
-      dtype: Of the computation; the parameter is float32.
+      dtype: Type of the computation; the parameter is float32.
       implementation: See ``conv``.
     """
 

@@ -24,8 +24,8 @@ class BatchNorm(nn.Module):
     Attributes:
       momentum: Share of the old running statistics that is kept; torch names the
         other share (its .1 is .9 here).
-      epsilon: Added to the variance.
-      dtype: Of the result.
+      epsilon: Added to the variance, so that the root is not of zero.
+      dtype: Type of the result; the statistics are float32.
     """
 
     momentum: float = 0.9

@@ -24,8 +24,8 @@ class BasicBlock(nn.Module):
 
     Attributes:
       features: Output channels.
-      stride: Of the first convolution and of the shortcut.
-      dtype: Of the computation.
+      stride: Step of the first convolution and of the shortcut.
+      dtype: Type of the computation; parameters are float32.
       conv: Implementation of the convolutions.
       norm: Follows each convolution.
       last_norm: Follows the second convolution and the shortcut's instead, whose sum
@@ -61,9 +61,9 @@ class PoolingBlock(nn.Module):
 
     Attributes:
       features: Output channels.
-      dtype: Of the computation.
+      dtype: Type of the computation; parameters are float32.
       conv: Implementation of the convolutions.
-      slope: Of the leaky ReLU.
+      slope: Slope of the leaky ReLU below zero.
       norm: As in ``BasicBlock``.
       last_norm: As in ``BasicBlock``, after the third convolution.
     """
@@ -101,12 +101,12 @@ class ResNet(nn.Module):
       blocks: One constructor a block; called with the fields ``dtype`` to
         ``last_norm`` and ``name``.
       stem: Whether to begin with the 7x7 stride-2 convolution and 3x3 max-pool.
-      dtype: Of the computation; parameters and BN statistics are float32.
+      dtype: Type of the computation; parameters and BN statistics are float32.
       conv: Implementation of the convolutions: ``auto`` or ``xla``.
-      norm: Of the stem and the blocks, see ``BasicBlock``. One that draws random
+      norm: Norm of the stem and the blocks, see ``BasicBlock``. One that draws random
         numbers in training takes them from the stream ``noise``:
         ``apply(..., train=True, rngs={"noise": key})``.
-      last_norm: Of the blocks, see ``BasicBlock``.
+      last_norm: The last norm of each block, see ``BasicBlock``.
     """
 
     blocks: tuple[Callable[..., nn.Module], ...]

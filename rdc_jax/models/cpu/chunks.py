@@ -17,9 +17,9 @@ def chunk_length(images: int, image_bytes: int, budget: int) -> int:
     """How many images to take at a time.
 
     Args:
-      images: In the batch.
-      image_bytes: Needed for each one.
-      budget: Bytes there are.
+      images: Number of images in the batch.
+      image_bytes: Bytes that one image needs.
+      budget: Bytes that are free.
 
     Returns:
       As many as fit, or a few less: a divisor of the batch, if one is near, saves the

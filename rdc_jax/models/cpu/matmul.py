@@ -41,15 +41,7 @@ def images_gradient(
     padding: int,
     images: jax.ShapeDtypeStruct,
 ) -> Array:
-    """Gradient of the images.
-
-    Args:
-      grad_bhwo: Gradient of the result.
-      kernel_kkio: The kernel.
-      stride: Of the convolution.
-      padding: Of the convolution.
-      images: Shape and dtype of the images that were filtered.
-    """
+    """Gradient of the images, whose shape and dtype are ``images``."""
     image = jax.ShapeDtypeStruct(images.shape[1:], images.dtype)
     conv_image = functools.partial(
         _conv_image, kernel_kkio=kernel_kkio, stride=stride, padding=padding

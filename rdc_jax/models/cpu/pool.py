@@ -34,7 +34,7 @@ def max_pool(
       x_bhwc: Images, channels last.
       size: Side of the window.
       stride: Step in both directions.
-      padding: Of minus infinity on each side.
+      padding: Rows and columns of minus infinity on each side.
 
     Returns:
       The maxima.

@@ -195,9 +195,9 @@ def _chunk(x_bhwc: Array, features: int, budget: int, whole: int = 0) -> int:
 
     Args:
       x_bhwc: The images.
-      features: Of the kernel, beside their channels.
+      features: Output channels of the kernel.
       budget: Bytes of combinations for one time.
-      whole: Bytes for which the batch is not taken apart at all.
+      whole: A batch that needs no more bytes than this is not split.
     """
     images, height, width, channels = x_bhwc.shape
     tile = _POINTS**2 * channels * x_bhwc.dtype.itemsize
