@@ -20,7 +20,7 @@ def for_evaluation(
     """What ``run_eval.py --list`` prints.
 
     Args:
-      folder: Of the config files.
+      folder: Where the config files are.
       data_dir: Where data sets are looked for.
     """
     return _sections(
@@ -43,7 +43,7 @@ def for_pretraining(
     """What ``run_pretrain.py --list`` prints.
 
     Args:
-      folder: Of the config files.
+      folder: Where the config files are.
       objectives: Each described by the first line of its docstring.
       data_dir: Where data sets are looked for.
     """

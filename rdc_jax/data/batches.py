@@ -74,7 +74,7 @@ def task_batches(
     Args:
       pixels: The images.
       spec: The shape of a task.
-      seed: Of the tasks.
+      seed: Another seed is another set of tasks.
       start: The first step to make, counted from 0.
     """
     return _from_step(_tasks(pixels, spec, seed), start)

@@ -33,7 +33,7 @@ class DistractorQueries:
       labels: Class id of every image; negative for images that are not to be drawn.
       count: How many each task gets.
       way: Most classes of a task.
-      seed: Of the tasks.
+      seed: Another seed is another set of tasks.
       dataset: Name of the data set.
 
     Raises:
@@ -67,7 +67,7 @@ class DistractorQueries:
 
         Args:
           tasks: Those of the numbers.
-          numbers: Of the tasks.
+          numbers: Which tasks, counted from 0.
           supports: How many rows of a task are no queries.
         """
         (e, n), m = tasks.indices.shape, self._count

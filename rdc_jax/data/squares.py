@@ -11,7 +11,7 @@ class Square(NamedTuple):
     """How a picture becomes a square.
 
     Attributes:
-      edge: Of the square in pixels.
+      edge: Edge of the square in pixels.
       keep_aspect: Resize the shorter side to the edge, and take the central square;
         else squeeze the picture, as the few-shot field does.
       interpolation: Pillow's filter, antialiased where it shrinks.

@@ -34,7 +34,7 @@ class AdaptationScorer:
     Attributes:
       entry: The method.
       model: Where each task starts.
-      options: Of the run.
+      options: The typed config of the run.
       source: Where distractors come from, if the method asks for them.
     """
 

@@ -24,7 +24,7 @@ def arrange(
     its own. Scorers on record stay as they are, and methods added since make up others.
 
     Args:
-      options: Of the run.
+      options: The typed config of the run.
       models: By name, that of ``config.checkpoint`` by the empty one.
       source: Where distractors come from.
       recorded: Columns of the scorers on record, by name.

@@ -66,8 +66,8 @@ def choose(config: Config, workdir: pathlib.Path, evaluate: Evaluate) -> Choice:
     """Choose among the alternatives of a config's methods.
 
     Args:
-      config: Of the run.
-      workdir: Of the run.
+      config: The run's config, as a plain dict.
+      workdir: Folder that the run writes to.
       evaluate: Evaluates a config in a work directory.
 
     Raises:

@@ -28,8 +28,8 @@ class Answered:
 
     Attributes:
       class_names: Of the data set's k classes.
-      image_names: Of its images.
-      image_classes: Of its images.
+      image_names: Names of its images.
+      image_classes: Class of each of its images.
       pixels: Its images, decoded.
       classes: Which of them the classes of each task are; -1 for none.
       images: Which of them the queries are.

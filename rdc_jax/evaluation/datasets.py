@@ -37,7 +37,7 @@ class DataSet:
 
     Args:
       images: Where its images come from.
-      options: Of the run.
+      options: The typed config of the run.
       square: How its images are decoded.
       cache_dir: For decoded images and features.
       queries: Where the queries come from, if ``images`` are for the supports alone.
@@ -117,7 +117,7 @@ class DataSet:
 
         Args:
           shot: Labelled images a class.
-          numbers: Of the tasks.
+          numbers: Which tasks, counted from 0.
           rows: From numbers of images to their features or pixels.
           sharding: Where the tasks go.
         """
@@ -198,7 +198,7 @@ class Source:
     """The data set that distractors are drawn from (``config.source``).
 
     Args:
-      options: Of the run.
+      options: The typed config of the run.
       square: How its images are decoded.
       cache_dir: For decoded images.
 

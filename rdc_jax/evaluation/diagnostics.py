@@ -163,7 +163,7 @@ def gains_by_purity(
 
     Args:
       counts: By data set, with ``COLUMNS``.
-      options: Of the run.
+      options: The typed config of the run.
       shot: Labelled images a class.
 
     Returns:
@@ -217,7 +217,7 @@ def accuracy_by_step(
 
     Args:
       counts: Right answers in the tasks of a data set.
-      options: Of the run.
+      options: The typed config of the run.
       shot: Labelled images a class.
 
     Returns:

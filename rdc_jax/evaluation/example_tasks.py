@@ -48,13 +48,13 @@ def write(
     Without a method that works by neighbours there is nothing to show.
 
     Args:
-      workdir: Of the run.
-      header: Of its ledger.
+      workdir: Folder that the run writes to.
+      header: The ledger's header.
       dataset: Whose first task it is.
       shot: Labelled images a class.
       features_of: From the numbers of the task's images to their features; None if
         there are none to show.
-      options: Of the run.
+      options: The typed config of the run.
       trained_by: The method whose training the features come from, if one did.
 
     Raises:

@@ -42,7 +42,7 @@ def embed(
       views: What is taken of an image and of the network; None: the maps before
         pooling.
       size: Edge of the network's input in pixels.
-      cache_dir: Of the features.
+      cache_dir: Folder for the features.
 
     Returns:
       The features, memory-mapped.

@@ -106,7 +106,7 @@ class Options:
       dirichlet: Concentration of uneven class proportions; None: even.
       episodes: Tasks for each data set and shot.
       predictions: Whether each query's answers and distances are written.
-      seed: Of the tasks.
+      seed: Another seed is another set of tasks.
       chunk: Tasks at a time, over all devices; 0: by an estimate of the memory.
       rdc: Parameters of RDC.
       choose_on: Data set and split whose tasks choose among parameters.

@@ -39,7 +39,7 @@ def write(
 
     Args:
       path: The file.
-      options: Of the run.
+      options: The typed config of the run.
       parts: A data set and shot each: their names, the tasks with their answers, and
         class distances ``[e, q, c]`` by method.
 

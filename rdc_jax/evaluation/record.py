@@ -31,9 +31,9 @@ class Record:
     """The record of one work directory; only one process may have it open.
 
     Args:
-      workdir: Of the run.
+      workdir: Folder that the run writes to.
       header: What the results are a function of, JSON-able.
-      options: Of the run.
+      options: The typed config of the run.
 
     Attributes:
       ledger: Counts of all tasks.

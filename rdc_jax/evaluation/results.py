@@ -52,9 +52,9 @@ def write(
     """Sum a ledger up, and write what comes out into the work directory.
 
     Args:
-      workdir: Of the run.
+      workdir: Folder that the run writes to.
       ledger: With all its episodes.
-      options: Of the run.
+      options: The typed config of the run.
       datasets: Names of the data sets, in the order of the tables.
       find: Gives the tasks of a data set and shot, with the answers of all methods.
 

@@ -222,7 +222,7 @@ class _Run:
     """The work of a run, scorer by scorer and data set by data set.
 
     Args:
-      options: Of the run.
+      options: The typed config of the run.
       model: Of ``config.checkpoint``.
       scorers: What is counted.
       record: In the first process; None in others.

@@ -70,7 +70,7 @@ class FeatureScorer:
       name: What the ledger calls them together.
       entries: The methods; all on the same features of the same model.
       model: What makes the features.
-      options: Of the run.
+      options: The typed config of the run.
     """
 
     name: str

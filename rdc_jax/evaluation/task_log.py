@@ -24,8 +24,8 @@ class TaskLog:
     Args:
       path: The file; made, with its folder, by the first ``append``.
       identity: What the arrays are a function of, JSON-able.
-      shape: Of the array of a task.
-      dtype: Of the array.
+      shape: Shape of one task's array.
+      dtype: Type of its entries.
 
     Attributes:
       done: How many tasks are on record: the first ones.

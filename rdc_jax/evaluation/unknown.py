@@ -50,8 +50,8 @@ def row(
     """Give AUROC and FPR@95 of a method in percent, means over tasks.
 
     Args:
-      counts: Of a data set and shot.
-      name: Of the method.
+      counts: Counts of one data set and shot.
+      name: The method's name in the results.
       known: Queries of some class in a task.
       foreign: Queries of none.
     """

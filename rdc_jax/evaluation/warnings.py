@@ -27,7 +27,7 @@ def collect(
     """Find what is wrong in one shot.
 
     Args:
-      options: Of the run.
+      options: The typed config of the run.
       shot: Labelled images a class.
       rows: Those of ``results.json`` in this shot, as the other parts.
       neighbours: One for each data set, where there are neighbour sets.

@@ -17,7 +17,7 @@ class Logistic(PreparedMethod):
     Attributes:
       prepare: Steps of ``rdc_jax.prepare``; ``centre`` and ``bpa`` look at the queries.
       strength: Weight of the supports against the penalty, scikit-learn's ``C``.
-      steps: Of the optimiser.
+      steps: Number of optimiser steps.
     """
 
     title = "Logistic regression"

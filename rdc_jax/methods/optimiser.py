@@ -48,7 +48,7 @@ def make_schedule(options: OptimiserOptions, total_steps: int) -> optax.Schedule
 
     Args:
       options: How the weights move.
-      total_steps: Of the run.
+      total_steps: Steps of the whole run.
 
     Returns:
       The schedule.

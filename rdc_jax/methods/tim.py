@@ -30,7 +30,7 @@ class TIM(PreparedMethod):
       fit: Weight of the supports.
       even: Weight of the entropy of the mean answer.
       sure: Weight of the entropy of the answers.
-      steps: Of the solver.
+      steps: Number of solver steps.
       rate: Of Adam; published as 1e-4 for 150 to 1,000 steps.
     """
 

@@ -69,7 +69,7 @@ def load_backbone(
         directory of Hugging Face, timm or open_clip, or a file of weights in their
         names; or ``FILE.py:NAME``: a function of that file, which gives a ``Model`` or
         a function from images to features.
-      dtype: Of the computation.
+      dtype: Type of the computation.
       conv: See ``rdc_jax.models.create``.
 
     Returns:

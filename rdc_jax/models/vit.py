@@ -30,7 +30,7 @@ class Mlp(nn.Module):
     Attributes:
       hidden: Width between the layers.
       activation: Between the layers.
-      dtype: Of the computation.
+      dtype: Type of the computation.
     """
 
     hidden: int
@@ -55,7 +55,7 @@ class Attention(nn.Module):
     Attributes:
       heads: Their number.
       bias: Whether queries, keys and values have one.
-      dtype: Of the computation.
+      dtype: Type of the computation.
     """
 
     heads: int
@@ -78,13 +78,13 @@ class Block(nn.Module):
     """Attention and an MLP, each on normalised tokens and added to them.
 
     Attributes:
-      heads: Of the attention.
-      hidden: Of the MLP.
-      activation: Of the MLP.
+      heads: Number of attention heads.
+      hidden: Width of the MLP's hidden layer.
+      activation: Between the MLP's two layers.
       qkv_bias: See ``Attention``.
       layer_scale: Whether what is added is first scaled, feature by feature.
-      epsilon: Of the normalisations.
-      dtype: Of the computation.
+      epsilon: Added to variances before the root.
+      dtype: Type of the computation.
     """
 
     heads: int
@@ -114,11 +114,11 @@ class AttentionPool(nn.Module):
     """One learned query that attends to all tokens, then an MLP (SigLIP).
 
     Attributes:
-      heads: Of the attention.
-      hidden: Of the MLP.
-      activation: Of the MLP.
-      epsilon: Of the normalisation.
-      dtype: Of the computation.
+      heads: Number of attention heads.
+      hidden: Width of the MLP's hidden layer.
+      activation: Between the MLP's two layers.
+      epsilon: Added to the variance before the root.
+      dtype: Type of the computation.
     """
 
     heads: int
@@ -150,13 +150,13 @@ class ViT(nn.Module):
     not cover is left out, and positions are resampled.
 
     Attributes:
-      width: Of a token.
+      width: Entries of a token.
       depth: Number of blocks.
-      heads: Of each attention.
+      heads: Number of attention heads.
       patch: Edge of a patch in pixels.
       grid: Patches a side of the images that positions are for.
       hidden: Of the MLPs; None: four times the width.
-      activation: Of the MLPs.
+      activation: Between the two layers of each MLP.
       class_token: Whether there is one.
       registers: Further tokens, which features leave out.
       placed: How many of these first tokens have positions.
@@ -169,7 +169,7 @@ class ViT(nn.Module):
         an ``attention`` pool over them.
       norm_last: Normalise the pooled row instead of each token.
       projection: Length of features that are projected; 0: they are as wide as tokens.
-      epsilon: Of the normalisations.
+      epsilon: Added to variances before the root.
       dtype: Of the computation; parameters are float32.
       conv: Taken for the sake of other backbones.
     """

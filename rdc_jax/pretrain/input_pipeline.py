@@ -111,7 +111,7 @@ def images_a_step(options: Options, objective: Objective, available: int) -> int
     """Count the images of one step, over all devices.
 
     Args:
-      options: Of the run.
+      options: The typed config of the run.
       objective: Says what its batches are of.
       available: Number of images there are.
 
@@ -141,7 +141,7 @@ def make_batches(
     """Make this process's rows of each step's batch.
 
     Args:
-      options: Of the run.
+      options: The typed config of the run.
       objective: Takes shuffled images, all of them once an epoch; or a few-shot task a
         step; or images and tasks of several domains.
       images: Of the run.

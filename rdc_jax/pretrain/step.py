@@ -27,7 +27,7 @@ class TrainState(NamedTuple):
     Attributes:
       step: Number of steps done.
       variables: ``params`` and ``batch_stats`` of the model.
-      opt_state: Of the optimiser.
+      opt_state: State of the optimiser.
       average: Exponential moving average of ``variables``, or None.
       sums: Of the metrics since the last line of the log, and of their ``steps``. As
         part of the state they let a resumed run log what an uninterrupted one logs, and

@@ -38,7 +38,7 @@ def make_validate(
     Args:
       objective: Names the method that answers.
       pixels: Images of the held-out classes.
-      options: Of the run.
+      options: The typed config of the run.
       layout: Images are sharded, features replicated.
 
     Returns:

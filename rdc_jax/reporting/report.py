@@ -22,7 +22,7 @@ def write(
     """Write the results of a run as one page.
 
     Args:
-      workdir: Of a finished run.
+      workdir: Folder of a finished run.
       out: The file; by default ``report.html`` in the work directory.
 
     Returns:

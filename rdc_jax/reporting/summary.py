@@ -13,7 +13,7 @@ class Card(NamedTuple):
       method: Its title.
       shot: Labelled images a class.
       before: Mean accuracy of the baseline over the data sets.
-      after: Of the method.
+      after: Mean accuracy of the method.
       gain: Over the baseline, on the same tasks.
       ci95: Its interval over tasks; the data sets are taken as given.
       counts: Data sets by the verdict on each; verdicts on none are left out.

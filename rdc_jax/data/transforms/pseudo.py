@@ -87,7 +87,7 @@ def pseudo_samples(
       (2, 4, 8, 8, 3)
 
     Args:
-      key: Of the task and the step.
+      key: Random key of the task and the step.
       images: Normalised.
       versions: How many of each image.
     """

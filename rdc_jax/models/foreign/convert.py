@@ -30,7 +30,7 @@ class Source(NamedTuple):
     """Where a variable comes from, if not from a module of another name.
 
     Attributes:
-      name: Of the tensor.
+      name: The tensor's name in the file.
       thirds: Which of its rows: ``(1, 3)`` is the second and the last third.
       turned: Whether it is ``[out, in]``, as torch has kernels.
     """
@@ -50,7 +50,7 @@ class Known(NamedTuple):
 
     Attributes:
       arch: See ``rdc_jax.models.BACKBONES``.
-      options: Of the architecture.
+      options: Fields of the network's class.
       keys: What each of its variables is called there.
       tensors: Its weights, under those names.
       preprocessing: What is done to its images.

@@ -43,7 +43,7 @@ def vit(
     """A vision transformer.
 
     Args:
-      tensors: Of the whole network.
+      tensors: All weights of the network, by name.
       name: Of the architecture, as timm has it; empty for a file of weights alone.
       given: Arguments that it was made with, where they are not those of the name.
       seen: What is done to images.

@@ -101,7 +101,7 @@ class GNN(nn.Module):
         are classes, at random. ``balanced``: one of each class, as in the published
         code; this uses the labels of the queries, at test too.
       moments: See ``EpisodeNorm``.
-      width: Of the projected features.
+      width: Columns of the projected features.
       growth: Features that each block adds to a node.
       edge_width: See ``Edges``.
     """

@@ -49,7 +49,7 @@ class Linear(nn.Module):
     """``torch.nn.Linear`` with its first weights: bias and kernel are uniform.
 
     Attributes:
-      features: Of the result.
+      features: Columns of the result.
       use_bias: Whether there is one; in front of a norm it would change nothing.
     """
 

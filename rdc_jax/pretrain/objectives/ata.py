@@ -103,7 +103,7 @@ def random_filter(
     """Filter all images by one random convolution of random size, or leave them.
 
     Args:
-      key: Of the choices.
+      key: Random key for the choices.
       images: Normalised images.
       keep: How often they are left as they are.
     """

@@ -103,7 +103,7 @@ class Objective(Protocol):
         """Draw all weights: ``params`` and ``batch_stats``, a dict by part each.
 
         Args:
-          key: Of the weights.
+          key: Random key for the first weights.
           size: Edge of the images.
         """
 

@@ -90,7 +90,7 @@ def episodic(
 
     Args:
       kind: The class.
-      options: Of the run.
+      options: The typed config of the run.
       head: Name in ``rdc_jax.models.HEADS``.
       method: Name of the method that answers by it.
       **head_options: Of the head.
