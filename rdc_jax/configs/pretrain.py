@@ -21,6 +21,7 @@ SYSTEMS = {
     "gnn": "gnn",
     "gnn_ft": "gnn+ft",
     "gnn_lft": "gnn+lft(domains=cub+cars+places)",
+    "gnn_lrp": "gnn+lrp",
     "gnn_ata": "gnn+ata(step_size=80;keep=0.5)",
 }
 

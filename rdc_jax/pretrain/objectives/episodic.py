@@ -7,7 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rdc_jax.models.heads.episode import EpisodeHead, empty_episode, make_episode
+from rdc_jax.models.heads.episode import (
+    Episode,
+    EpisodeHead,
+    empty_episode,
+    make_episode,
+)
 from rdc_jax.models.model import Model, Spec, Variables
 from rdc_jax.pretrain.objectives import base
 from rdc_jax.pretrain.options import Options
@@ -60,18 +65,31 @@ class Episodic:
         train: bool = True,
     ) -> tuple[Float[Array, ""], base.Aux]:
         """Compute the loss of the queries' logits."""
+        model, episode, batch_stats = self.take(variables, batch, key, train=train)
+        logits_qc, updates = model.apply_head(
+            episode, train=train, mutable=["batch_stats"] if train else []
+        )
+        if "batch_stats" in updates:
+            batch_stats = {**batch_stats, "head": updates["batch_stats"]}
+        labels_q = batch.labels[len(episode.support) :]
+        return self.criterion(logits_qc, labels_q, batch_stats)
+
+    def take(
+        self,
+        variables: Variables,
+        batch: base.Batch,
+        key: PRNGKeyArray,
+        *,
+        train: bool = True,
+    ) -> tuple[Model, Episode, dict[str, Any]]:
+        """Give the model, the task as its head takes it, and ``batch_stats``."""
         model, labels_b = Model(self.spec, variables), batch.labels
         rows, batch_stats = model.inputs(self.head.inputs, batch.images, train, key)
         s = self.way * self.shot
         episode = make_episode(
             *(rows[:s], labels_b[:s], rows[s:], self.way), query_labels=labels_b[s:]
         )
-        logits_qc, updates = model.apply_head(
-            episode, train=train, mutable=["batch_stats"] if train else []
-        )
-        if "batch_stats" in updates:
-            batch_stats = {**batch_stats, "head": updates["batch_stats"]}
-        return self.criterion(logits_qc, labels_b[s:], batch_stats)
+        return model, episode, batch_stats
 
     def criterion(
         self,
