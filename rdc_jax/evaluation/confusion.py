@@ -19,7 +19,7 @@ from rdc_jax.core import statistics
 Row = dict[str, Any]
 
 _PAIRS = 10  # Confused pairs that are listed.
-_LEAST = 10  # Queries that the share of a pair needs.
+_DOUBT = 40.0  # Queries of usual outcome that are added to those of a pair.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,7 +65,8 @@ class Answered:
           ``confusion``: queries by their class and the class that they were given;
           ``class_accuracy`` in percent, None for classes that no query had;
           ``confused``: the pairs of classes of which most queries go to the other, of
-          those in tasks with both.
+          those in tasks with both. Queries of one task share their supports, so that
+          pairs of few tasks are ranked nearer to the usual pair.
         """
         confusion_kk = self._over_classes(self._in_tasks(method))
         met_kk = self._over_classes(np.repeat(self._asked[:, :, None], self._way, 2))
@@ -83,18 +84,21 @@ class Answered:
     def _confused(
         self, confusion_kk: Int64[np.ndarray, "k k"], met_kk: Int64[np.ndarray, "k k"]
     ) -> list[Row]:
-        share_kk = 100 * confusion_kk / np.maximum(met_kk, 1)
-        share_kk[(met_kk < _LEAST) | np.eye(len(met_kk), dtype=bool)] = 0
-        order = np.argsort(-share_kk, axis=None, kind="stable")[:_PAIRS]
+        other_kk = ~np.eye(len(met_kk), dtype=bool)
+        wrong_kk = confusion_kk * other_kk
+        usual = wrong_kk.sum() / max((met_kk * other_kk).sum(), 1)
+        rank_kk = (wrong_kk + _DOUBT * usual) / (met_kk + _DOUBT)
+        rank_kk[wrong_kk == 0] = 0
+        order = np.argsort(-rank_kk, axis=None, kind="stable")[:_PAIRS]
         return [
             {
                 "class": self.class_names[i],
                 "answer": self.class_names[j],
                 "queries": int(met_kk[i, j]),
-                "share": float(share_kk[i, j]),
+                "share": float(100 * wrong_kk[i, j] / met_kk[i, j]),
             }
-            for i, j in zip(*np.unravel_index(order, share_kk.shape), strict=True)
-            if share_kk[i, j] > 0
+            for i, j in zip(*np.unravel_index(order, rank_kk.shape), strict=True)
+            if wrong_kk[i, j]
         ]
 
     @property

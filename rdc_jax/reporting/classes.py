@@ -134,7 +134,7 @@ def _matrix(row: Row, names: Sequence[str], asked: Sequence[int]) -> Drawing:
         f"{name} {100 * share:.0f}%"
         for name, share in zip(names, np.diagonal(share_kk), strict=True)
     )
-    note = "A row is a class, a column an answer, in the same order; darker is more."
+    note = "A row is a class, a column an answer; a stronger colour is more."
     labels = [name if len(name) <= 17 else f"{name[:16]}…" for name in names]
     if len(names) > _NAMED:
         note += " Numbers are those of the table of classes."

@@ -136,7 +136,7 @@ def _check_same_tasks(a: Run, b: Run, folders: tuple[pathlib.Path, ...]) -> None
     """Refuse runs whose tasks differ in anything but their number."""
     common = [name for name in a.datasets if name in b.datasets]
     values = [
-        {f"config.{name}": run.config.get(name) or 0 for name in _DECIDING}
+        {f"config.{name}": run.config.get(name, 0) for name in _DECIDING}
         | {f"the content of {x}": run.provenance["data"].get(x) for x in common}
         for run in (a, b)
     ]

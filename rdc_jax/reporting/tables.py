@@ -138,19 +138,24 @@ def unknown(run: Run, shot: Shot) -> Table:
 def hubs(run: Run, shot: Shot) -> Table:
     """Purity and hubs, one line a data set."""
     columns = {
-        "purity_before": "purity before, %",
-        "purity_after": "purity after, %",
-        "hub_skewness": "skewness",
-        "hubs": "hubs, %",
-        "anti_hubs": "anti-hubs, %",
+        "purity_before": ("purity before, %", ".1f"),
+        "purity_after": ("purity after, %", ".1f"),
+        "hub_skewness": ("skewness", ".2f"),
+        "hubs": ("hubs, %", ".1f"),
+        "anti_hubs": ("anti-hubs, %", ".1f"),
     }
     lines = [
-        Line(row["dataset"], [number(row[name]) for name in columns])
+        Line(
+            row["dataset"],
+            [number(row[name], form) for name, (_, form) in columns.items()],
+        )
         for row in run.part("neighbours", shot)
         if "hubs" in row
     ]
     caption = f"Neighbours and hubs, {shot}-shot"
-    return Table(caption, ["data set", *columns.values()], lines)
+    return Table(
+        caption, ["data set", *(title for title, _ in columns.values())], lines
+    )
 
 
 def by_purity(run: Run, shot: Shot) -> Table:

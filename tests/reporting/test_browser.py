@@ -83,7 +83,7 @@ def test_figures_are_drawn(open_page):
     page = open_page()
     figures = page.get_by_role("img")
     assert figures.count() > 8
-    for figure in page.locator("figure > svg").all()[:8]:
+    for figure in page.locator("figure > svg:visible").all()[:8]:
         assert figure.bounding_box()["width"] > 200
 
 

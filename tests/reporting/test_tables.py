@@ -38,7 +38,7 @@ def test_accuracies_stand_above_the_paper_s():
 def test_hubs_stand_beside_purity():
     found = tables.hubs(make_run(), 1)
     assert [line.head for line in found.lines] == ["cub", "my photos"]
-    assert texts(found.lines[0]) == ["50.00", "45.50", "0.75", "8.50", "3.00"]
+    assert texts(found.lines[0]) == ["50.0", "45.5", "0.75", "8.5", "3.0"]
 
 
 def test_queries_of_no_class_have_a_line_a_method():
