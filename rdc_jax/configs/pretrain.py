@@ -23,6 +23,9 @@ SYSTEMS = {
     "gnn_lft": "gnn+lft(domains=cub+cars+places)",
     "gnn_lrp": "gnn+lrp",
     "gnn_ata": "gnn+ata(step_size=80;keep=0.5)",
+    "tpn": "tpn",
+    "relation": "relation",
+    "matching": "matching",
 }
 
 
@@ -78,7 +81,7 @@ def _paper() -> ml_collections.ConfigDict:
             "conv": "auto",
             "dtype": "float32",  # Or bfloat16.
             "init_from": "",  # Checkpoint whose backbone to start from.
-            # Objective: cross_entropy, protonet, gnn, or one of a plugin.
+            # Objective: one of run_pretrain.py --list, or of a plugin.
             "method": "cross_entropy",
             "plugins": "",  # Python files: objectives, backbones, sources.
             "label_smoothing": 0.0,

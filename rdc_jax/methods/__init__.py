@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rdc_jax.runtime.plugins import load_plugin as load_plugin
 
 _BUILT_IN = (
-    *("npc", "rdc", "rdc_ft", "finetune", "gnn"),
+    *("npc", "rdc", "rdc_ft", "finetune"),
+    *("gnn", "matching", "relation", "tpn"),
     *("alpha_tim", "bd_cspn", "label_propagation", "laplacian_shot", "ldp_tr"),
     *("logistic", "npc_prepared", "opta", "paddle", "proto_lp", "pt_map"),
     *("rdc_plus", "soft_kmeans", "tcpr", "tim"),

@@ -51,6 +51,7 @@ class Conv(nn.Module):
       stride: Step in both directions.
       dtype: Type of the computation; the parameter is float32.
       implementation: See ``conv``.
+      kernel_init: Draws it; N(0, 2 / (k * k * out)), as in the lineage's torch code.
     """
 
     features: int
@@ -58,14 +59,15 @@ class Conv(nn.Module):
     stride: int = 1
     dtype: Any = jnp.float32
     implementation: Implementation = "auto"
+    kernel_init: nn.initializers.Initializer = nn.initializers.variance_scaling(
+        2.0, "fan_out", "normal"
+    )
 
     @nn.compact
     def __call__(self, x_bhwi: Float[Array, "b h w i"]) -> Float[Array, "b h2 w2 o"]:
         """Filter a batch of images."""
         shape = (self.size, self.size, x_bhwi.shape[-1], self.features)
-        # N(0, sqrt(2 / (k * k * out))), as in the lineage's torch code.
-        init = nn.initializers.variance_scaling(2.0, "fan_out", "normal")
-        kernel = self.param("kernel", init, shape, jnp.float32)
+        kernel = self.param("kernel", self.kernel_init, shape, jnp.float32)
         return conv(
             x_bhwi.astype(self.dtype),
             kernel.astype(self.dtype),

@@ -21,7 +21,8 @@ from rdc_jax.pretrain.objectives import Batch, Objective, get_objective
 from rdc_jax.pretrain.options import Options
 from rdc_jax.runtime.errors import UserError
 
-HEADS = ["gnn"]
+HEADS = ["gnn", "tpn", "relation(criterion=softmax)", "matching"]
+MAPS = ("tpn", "relation")
 WAY, SHOT, QUERY = 3, 1, 3
 S = WAY * SHOT
 LABELS = np.array([0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 1, 0])
@@ -32,6 +33,7 @@ def task_flags(method):
     """Of a short run on tasks of the tiny images."""
     return {
         "method": method,
+        "arch": "tiny_maps" if method.startswith(MAPS) else "resnet10",
         "epochs": 1,
         "steps_per_epoch": 2,
         "log_every": 1,
@@ -46,6 +48,7 @@ def task_flags(method):
 @pytest.fixture(autouse=True)
 def tiny_backbone(monkeypatch):
     monkeypatch.setitem(BACKBONES, "resnet10", tiny.TinyNet)
+    monkeypatch.setitem(BACKBONES, "tiny_maps", tiny.TinyResNet)
 
 
 @pytest.fixture(params=HEADS)
@@ -81,7 +84,7 @@ def test_the_loss_is_that_of_the_head_s_answers_to_the_queries(objective):
         assert float(aux.metrics["accuracy"]) == pytest.approx(right)
         structure = jax.tree.structure(variables["batch_stats"])
         assert jax.tree.structure(aux.batch_stats) == structure
-        for part in ("backbone", "head"):
+        for part in variables["batch_stats"]:  # The head's too, if it has any.
             before, after = (
                 jax.tree.leaves(stats[part])
                 for stats in (variables["batch_stats"], aux.batch_stats)
@@ -96,7 +99,11 @@ def run_of(run_once, trained):
 
     @functools.cache
     def run_of(method):
-        return run_once(**task_flags(method), init_from=str(trained))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(BACKBONES, "tiny_maps", tiny.TinyResNet)
+            flags = task_flags(method)
+            start = str(trained) if flags["arch"] == "resnet10" else ""
+            return run_once(**flags, init_from=start)
 
     return run_of
 
@@ -106,11 +113,10 @@ def task_of(model):
     return Task(feat_nd[:S], jnp.asarray(LABELS[:S]), feat_nd[S:], WAY)
 
 
-@pytest.mark.parametrize("name", HEADS)
-def test_a_run_trains_the_head_from_a_backbone(name, run_of, trained):
-    assert "val_3way_1shot" in read_metrics(run_of(name))[-1]
-    model, started = models.load_model(run_of(name)), models.load_model(trained)
-    assert model.spec.head == name and "head" in model.variables["params"]
+def test_a_run_trains_the_head_from_a_backbone(run_of, trained):
+    assert "val_3way_1shot" in read_metrics(run_of("gnn"))[-1]
+    model, started = models.load_model(run_of("gnn")), models.load_model(trained)
+    assert model.spec.head == "gnn" and "head" in model.variables["params"]
     pairs = zip(
         jax.tree.leaves(model.variables["params"]["backbone"]),
         jax.tree.leaves(started.variables["params"]["backbone"]),
@@ -118,6 +124,35 @@ def test_a_run_trains_the_head_from_a_backbone(name, run_of, trained):
     )
     moved = max(np.abs(a - b).max() for a, b in pairs)
     assert 0 < moved < 0.02  # Two steps of Adam at .001 away from the start.
+
+
+def test_a_head_on_maps_is_trained_and_validated_on_them(run_of):
+    assert "val_3way_1shot" in read_metrics(run_of("tpn"))[-1]
+    model = models.load_model(run_of("tpn"))
+    maps, _ = model.inputs("maps", make_batch().images)
+    assert maps.shape == (len(LABELS), 8, 8, 8)
+    task = Task(maps[:S], jnp.asarray(LABELS[:S]), maps[S:], WAY)
+    assert np.isfinite(get_method("tpn")(task, model)).all()
+    small = task.replace(support=maps[:S, :3, :3], query=maps[S:, :3, :3])
+    with pytest.raises(UserError, match="images must have the size it was trained at"):
+        jax.eval_shape(get_method("tpn"), small, model)
+    with pytest.raises(UserError, match="has no blocks to take maps of"):
+        models.load_model(run_of("gnn")).inputs("maps", make_batch().images)
+
+
+def test_relation_networks_fit_scores_to_pairs_of_one_class(make_config):
+    config = make_config()
+    config.update_from_flattened_dict(task_flags("relation"))
+    options = Options.from_config(config.to_dict())
+    objective = get_objective("relation")(options, 4)
+    scores = jnp.array([[0.3, -1.0, 2.0], [1.5, 0.0, -0.2]])
+    loss, aux = objective.judge(scores, jnp.array([2, 1]), {})
+    chance = 1 / (1 + np.exp(-np.asarray(scores)))
+    want = np.mean((chance - np.eye(3)[[2, 1]]) ** 2)
+    assert float(loss) == pytest.approx(want, rel=1e-5)
+    assert float(aux.metrics["accuracy"]) == 0.5
+    with pytest.raises(UserError, match="choose from mse, softmax"):
+        get_objective("relation(criterion=l1)")(options, 4)
 
 
 def test_the_model_answers_by_its_head_in_any_layout_and_moments(run_of):
@@ -153,7 +188,7 @@ def test_a_layout_by_labels_is_asked_for_by_a_name_that_says_so(run_of):
     method = get_method("gnn_balanced")
     method.check(task, model)
     assert "query labels" in method.title and method.assumes_balance
-    with pytest.raises(ValueError, match="needs the labels"):
+    with pytest.raises(UserError, match="needs the labels"):
         method(task, model)
     one_of_each, in_a_row = jnp.tile(jnp.arange(3), 3), jnp.repeat(jnp.arange(3), 3)
     answers = [method.told(task, model, labels) for labels in (one_of_each, in_a_row)]

@@ -1,12 +1,21 @@
 """What heads that answer a whole task have in common."""
 
-from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    get_args,
+    runtime_checkable,
+)
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from rdc_jax.core.prototypes import membership
 from rdc_jax.core.rows import prepare_rows
+from rdc_jax.runtime.errors import UserError
 
 Inputs = Literal["features", "maps"]
 
@@ -65,6 +74,18 @@ class EpisodeHead(Protocol):
           episode: The task.
           train: Normalise as in training, and update running statistics.
         """
+
+
+def check_choices(head: Any, **choices: Any) -> None:
+    """Refuse options of a head that are not among those of their ``Literal``.
+
+    Raises:
+      UserError: It names the option and the choices.
+    """
+    for name, kind in choices.items():
+        if (value := getattr(head, name)) not in get_args(kind):
+            known = ", ".join(get_args(kind))
+            raise UserError(f"{name}={value} of a head: choose from {known}")
 
 
 def make_episode(

@@ -1,6 +1,6 @@
 """The graph network of Garcia and Bruna (2018), as the cross-domain codes have it."""
 
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +9,10 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from rdc_jax.core.rows import row_hashes
-from rdc_jax.models.heads.episode import Episode, Inputs
+from rdc_jax.models.heads.episode import Episode, Inputs, check_choices
 from rdc_jax.models.heads.linear import Linear
 from rdc_jax.models.heads.norm import Counts, EpisodeNorm, Moments
+from rdc_jax.runtime.errors import UserError
 
 Layout = Literal["one", "shuffled", "balanced"]
 
@@ -57,7 +58,7 @@ class Edges(nn.Module):
     """
 
     width: int
-    moments: Moments
+    moments: str
 
     @nn.compact
     def __call__(
@@ -109,16 +110,18 @@ class GNN(nn.Module):
     inputs: ClassVar[Inputs] = "features"
 
     way: int = 5
-    layout: Layout = "one"
-    moments: Moments = "batch"
+    layout: str = "one"
+    moments: str = "batch"
     width: int = 128
     growth: int = 48
     edge_width: int = 192
 
+    def __post_init__(self) -> None:
+        check_choices(self, layout=Layout, moments=Moments)
+        super().__post_init__()
+
     def setup(self) -> None:
         """Make the modules."""
-        if self.layout not in get_args(Layout):
-            raise ValueError(f"layout: choose from {', '.join(get_args(Layout))}")
         self.project = Linear(self.width, use_bias=False)
         self.project_norm = EpisodeNorm(self.moments)
         self.edges = [Edges(self.edge_width, self.moments) for _ in range(3)]
@@ -197,7 +200,7 @@ class GNN(nn.Module):
             order_q = jnp.lexsort((*row_hashes(episode.query), ~episode.query_valid))
             return jnp.argsort(order_q), (-(-q // self.way), self.way)
         if episode.query_labels is None:
-            raise ValueError("the balanced layout needs the labels of the queries")
+            raise UserError("the balanced layout needs the labels of the queries")
         labels_q = episode.query_labels
         known_q = episode.query_valid & (labels_q >= 0) & (labels_q < self.way)
         same_qq = (labels_q[:, None] == labels_q[None, :]) & known_q[None, :]

@@ -1,5 +1,6 @@
 """Linear maps with torch's first weights, and the classifier of images."""
 
+import math
 from typing import Any
 
 import jax
@@ -42,7 +43,7 @@ class Classifier(nn.Module):
 def linear(num_classes: int, name: str | None = None) -> nn.Dense:
     """Make a linear classifier of features."""
     # torch's nn.Linear; the lineage sets the bias to 0.
-    return nn.Dense(num_classes, kernel_init=_torch_linear, name=name)
+    return nn.Dense(num_classes, kernel_init=torch_uniform, name=name)
 
 
 class Linear(nn.Module):
@@ -60,22 +61,19 @@ class Linear(nn.Module):
     def __call__(self, x: Float[Array, "... i"]) -> Float[Array, "... o"]:
         """Map the last axis."""
         width = x.shape[-1]
-        kernel = self.param("kernel", _torch_linear, (width, self.features))
+        kernel = self.param("kernel", torch_uniform, (width, self.features))
         y = x @ kernel
         if not self.use_bias:
             return y
-        bound = width**-0.5
-        bias = self.param(
-            "bias",
-            lambda key: jax.random.uniform(
-                key, (self.features,), x.dtype, -bound, bound
-            ),
-        )
+        bound = width**-0.5  # That of the kernel.
+        draw = nn.initializers.uniform(2 * bound)  # From 0 on.
+        bias = self.param("bias", lambda *args: draw(*args) - bound, (self.features,))
         return y + bias
 
 
-def _torch_linear(
+def torch_uniform(
     key: jax.Array, shape: tuple[int, ...], dtype: Any = jnp.float32
 ) -> Array:
-    bound = shape[0] ** -0.5
+    """Draw a kernel as torch does: within one over the root of what it sums over."""
+    bound = math.prod(shape[:-1]) ** -0.5
     return jax.random.uniform(key, shape, dtype, -bound, bound)

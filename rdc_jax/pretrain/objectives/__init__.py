@@ -6,7 +6,10 @@ from rdc_jax.pretrain.objectives import feature_wise as feature_wise
 from rdc_jax.pretrain.objectives import gnn as gnn
 from rdc_jax.pretrain.objectives import lft as lft
 from rdc_jax.pretrain.objectives import lrp as lrp
+from rdc_jax.pretrain.objectives import matching as matching
 from rdc_jax.pretrain.objectives import protonet as protonet
+from rdc_jax.pretrain.objectives import relation as relation
+from rdc_jax.pretrain.objectives import tpn as tpn
 from rdc_jax.pretrain.objectives.base import OBJECTIVES as OBJECTIVES
 from rdc_jax.pretrain.objectives.base import Aux as Aux
 from rdc_jax.pretrain.objectives.base import Batch as Batch

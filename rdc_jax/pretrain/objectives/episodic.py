@@ -1,11 +1,13 @@
 """Training on few-shot tasks by a head that answers a whole task."""
 
 import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rdc_jax.models.heads.episode import (
     Episode,
@@ -72,7 +74,7 @@ class Episodic:
         if "batch_stats" in updates:
             batch_stats = {**batch_stats, "head": updates["batch_stats"]}
         labels_q = batch.labels[len(episode.support) :]
-        return self.criterion(logits_qc, labels_q, batch_stats)
+        return self.judge(logits_qc, labels_q, batch_stats)
 
     def take(
         self,
@@ -91,10 +93,10 @@ class Episodic:
         )
         return model, episode, batch_stats
 
-    def criterion(
+    def judge(
         self,
         logits_qc: Float[Array, "q c"],
-        labels_q: Any,
+        labels_q: Int[Array, " q"],
         batch_stats: dict[str, Any],
     ) -> tuple[Float[Array, ""], base.Aux]:
         """Give the loss and the accuracy of logits."""
@@ -102,19 +104,28 @@ class Episodic:
 
 
 def episodic(
-    kind: type[Episodic], options: Options, head: str, method: str, **head_options: Any
+    options: Options,
+    head: str,
+    method: str = "",
+    *,
+    kind: type[Episodic] = Episodic,
+    fields: Mapping[str, Any] = MappingProxyType({}),
+    **head_options: Any,
 ) -> Episodic:
     """Make an objective that trains a head on the tasks of a run.
 
     Args:
-      kind: The class.
       options: The typed config of the run.
       head: Name in ``rdc_jax.models.HEADS``.
-      method: Name of the method that answers by it.
+      method: Name of the method that answers by it; empty: that of the head.
+      kind: The class of the objective.
+      fields: Of that class, beside those of ``Episodic``.
       **head_options: Of the head.
     """
     task = options.episode
     spec = base.spec_of(
         options, head=head, head_options=tuple(sorted(head_options.items()))
     )
-    return kind(spec, task.most_ways, task.most_shots, method)
+    objective = kind(spec, task.most_ways, task.most_shots, method or head, **fields)
+    _ = objective.head  # A wrong option of it is told now.
+    return objective

@@ -12,5 +12,9 @@ def gnn(
     """Graph network on a task of config.episode a step."""
     del num_classes  # A task has classes of its own.
     method = "gnn_balanced" if layout == "balanced" else "gnn"
-    choice = {"way": options.episode.way, "layout": layout, "moments": moments}
-    return episodic(Episodic, options, "gnn", method, **choice)
+    return episodic(
+        *(options, "gnn", method),
+        way=options.episode.way,
+        layout=layout,
+        moments=moments,
+    )
