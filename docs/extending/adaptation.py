@@ -49,7 +49,7 @@ class AwayAndTogether(GradientAdaptation):
 
     title = "Away and together"
     transductive = False
-    source_images = 8  # So many distractors come with each task.
+    source_images = 8  # So many distractors come with each step.
     sees = ("support",)
 
     away: int = 5

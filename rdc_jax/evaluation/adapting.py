@@ -68,7 +68,10 @@ class AdaptationScorer:
     def record(self) -> dict[str, Any]:
         """What the ledger notes of it."""
         model = self.model.fingerprint
-        return {"columns": self.columns, "methods": [self.name], "model": model}
+        record = {"columns": self.columns, "methods": [self.name], "model": model}
+        if self.source is not None and self.method.source_images:
+            record["source"] = self.source.fingerprint
+        return record
 
     @property
     def method(self) -> Adaptation:
@@ -94,21 +97,26 @@ class AdaptationScorer:
         Raises:
           UserError: It does not fit.
         """
+        if self.source is not None:
+            self.source.check(self.method.source_images)
         self.entry.check(self.options.task(shot, (1,)), self.model)
         one = functools.partial(_judge_all, self.method, Wanted.by(self.options))
-        jax.eval_shape(one, self.model, *self._shapes(shot))
+        jax.eval_shape(one, self.model, *self._shapes(shot, steps=(self._steps,)))
 
     def counter(self, engine: Engine, dataset: DataSet, shot: Shot) -> Counter:
         """Make what counts tasks of a data set, from its images."""
         loop = self.method.step_loop
         if loop == "auto":
-            loop = "python" if jax.default_backend() == "cpu" else "compiled"
+            # The distractors of all steps at once would fill the memory.
+            stepwise = jax.default_backend() == "cpu" or self.method.source_images
+            loop = "python" if stepwise else "compiled"
 
         wanted = Wanted.by(self.options)
 
         def count(numbers: Numbers) -> Judged:
             task, labels_eq = self._tasks(engine, dataset, shot, numbers)
             if loop == "compiled":
+                task = self._with_distractors(engine, task, numbers, range(self._steps))
                 return engine.map(
                     _judge_all,
                     *(task, labels_eq),
@@ -118,7 +126,7 @@ class AdaptationScorer:
             return _joined(
                 [
                     engine.map(_judge, state, task, labels_eq, static=(phase, wanted))
-                    for phase, state in self._states(engine, task)
+                    for phase, state in self._states(engine, task, numbers)
                 ]
             )
 
@@ -130,7 +138,7 @@ class AdaptationScorer:
         """Features of the first task's images after training, if the method has any."""
         numbers = np.zeros(engine.devices, int)  # A share as those of the run.
         task, _ = self._tasks(engine, dataset, shot, numbers)
-        *_, (phase, state) = self._states(engine, task)
+        *_, (phase, state) = self._states(engine, task, numbers)
         feat_end = engine.map(_features, state, task, static=(phase,))
         return None if feat_end is None else np.asarray(feat_end[0])
 
@@ -141,44 +149,69 @@ class AdaptationScorer:
         shot: Shot,
         numbers: Numbers,
     ) -> tuple[Task, Array]:
-        task, labels_eq = dataset.tasks(
-            shot, numbers, dataset.pictures, engine.layout.sharded
+        return dataset.tasks(shot, numbers, dataset.pictures, engine.layout.sharded)
+
+    def _with_distractors(
+        self, engine: Engine, task: Task, numbers: Numbers, steps: int | range
+    ) -> Task:
+        """Give tasks the distractors of a step, or of several on a second axis."""
+        count, source = self.method.source_images, self.source
+        if not count or source is None:
+            return task
+        if isinstance(steps, int):
+            pair = source.draw(numbers, steps, count)
+        else:
+            pairs = [source.draw(numbers, step, count) for step in steps]
+            images, labels = (np.stack(part, 1) for part in zip(*pairs, strict=True))
+            pair = images, labels
+        return task.replace(
+            distractors=jax.device_put(pair, engine.layout.sharded),
+            num_source_classes=source.num_classes,
         )
-        if (count := self.method.source_images) and self.source is not None:
-            pair = self.source.draw(numbers, count)
-            task = task.replace(distractors=jax.device_put(pair, engine.layout.sharded))
-        return task, labels_eq
 
     def _states(
-        self, engine: Engine, task: Task
+        self, engine: Engine, task: Task, numbers: Numbers
     ) -> Iterator[tuple[Adaptation, PyTree]]:
         """States after the recorded steps and the last, driven from Python."""
+
+        def fed(number: int) -> Task:
+            return self._with_distractors(engine, task, numbers, number)
 
         def begin(phase: Adaptation, number: int, before: Before) -> PyTree:
             if before is None:
                 model = jax.device_put(self.model, engine.layout.replicated)
-                return engine.map(_init, task, static=(phase,), shared=(model,))
+                return engine.map(_init, fed(number), static=(phase,), shared=(model,))
             last, state = before
             static = (phase, number, last)
-            return engine.map(_go_on, task, static=static, donated=(state,))
+            return engine.map(_go_on, fed(number), static=static, donated=(state,))
 
         def advance(phase: Adaptation, state: PyTree, start: int, stop: int) -> PyTree:
             for number in range(start, stop):
                 at = jax.device_put(np.int32(number), engine.layout.replicated)
                 state = engine.map(
-                    _step, task, static=(phase,), shared=(at,), donated=(state,)
+                    _step, fed(number), static=(phase,), shared=(at,), donated=(state,)
                 )
             return state
 
         return trajectory(self.method, begin, advance)
 
-    def _shapes(self, shot: Shot, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
+    @property
+    def _steps(self) -> int:
+        """Of all phases."""
+        return sum(phase.steps for phase in self.method.phases)
+
+    def _shapes(
+        self, shot: Shot, lead: tuple[int, ...] = (), steps: tuple[int, ...] = ()
+    ) -> tuple[Task, Any]:
         side = self.model.preprocessing.edge_at(self.options.image_size)
         task = self.options.task(shot, (side, side, 3), np.uint8)
         if count := self.method.source_images:
-            images = jax.ShapeDtypeStruct((count, side, side, 3), np.uint8)
-            labels = jax.ShapeDtypeStruct((count,), np.int32)
-            task = task.replace(distractors=(images, labels))
+            images = jax.ShapeDtypeStruct((*steps, count, side, side, 3), np.uint8)
+            labels = jax.ShapeDtypeStruct((*steps, count), np.int32)
+            classes = self.source.num_classes if self.source is not None else 0
+            task = task.replace(
+                distractors=(images, labels), num_source_classes=classes
+            )
         return with_labels(task, lead)
 
 
@@ -212,7 +245,7 @@ def _judge(
     task: Task,
     labels_q: Int[Array, " q"],
 ) -> Judged:
-    return judge(phase, phase.classify(state, task), task, labels_q, wanted)
+    return judge(phase, phase.distances(state, task), task, labels_q, wanted)
 
 
 def _judge_all(

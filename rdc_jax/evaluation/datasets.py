@@ -225,17 +225,50 @@ class Source:
         """Its images, decoded."""
         return decode(self.images, self._options, self.square, self._cache_dir)
 
-    def draw(self, numbers: Numbers, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw images and their labels for each task, by its number alone."""
-        seed = self._options.seed
-        streams = [np.random.Philox(key=[seed, number]) for number in numbers]
+    @property
+    def num_classes(self) -> int:
+        """How many classes its labels tell apart."""
+        return len(self.images.class_names)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its images."""
+        return self.images.fingerprint()
+
+    def check(self, count: int) -> None:
+        """Refuse to draw more images a step than there are.
+
+        Raises:
+          UserError: There are too few.
+        """
+        if count > len(self.images):
+            raise UserError(
+                f"config.source={self._options.source} has {len(self.images)} images, "
+                f"fewer than the {count} distractors of a step: ask for fewer"
+            )
+
+    def draw(
+        self, numbers: Numbers, step: int, count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw images and their labels for a step of each task, ``[e, count, ...]``.
+
+        A task goes through all images in an order of its own, then in another one: so
+        what is drawn depends on the task's number and the step alone.
+        """
+        passed, place = divmod(step, len(self.pixels) // count)
         indices_em = np.stack(
             [
-                np.random.RandomState(stream).choice(len(self.pixels), count, False)
-                for stream in streams
+                self._order(number, passed)[place * count : (place + 1) * count]
+                for number in np.asarray(numbers).tolist()
             ]
         )
         return self.pixels.images[indices_em], self.pixels.labels[indices_em]
+
+    def _order(self, number: int, passed: int) -> Int[np.ndarray, " n"]:
+        """The order of a task's pass over the images."""
+        key, counter = [self._options.seed, number], [0, 0, 0, passed]
+        stream = np.random.Philox(key=key, counter=counter)
+        return np.random.RandomState(stream).permutation(len(self.pixels))
 
 
 def open_datasets(

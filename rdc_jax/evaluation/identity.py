@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from rdc_jax.evaluation.datasets import DataSet, Source
+from rdc_jax.evaluation.datasets import DataSet
 from rdc_jax.evaluation.options import Options
 from rdc_jax.models.model import Model
 from rdc_jax.runtime import checksums
@@ -19,7 +19,6 @@ def identify(
     options: Options,
     model: Model,
     datasets: list[DataSet],
-    source: Source | None,
 ) -> dict[str, Any]:
     """Collect what the results depend on, as far as it is the same for all methods.
 
@@ -28,7 +27,6 @@ def identify(
       options: The same, read.
       model: Of ``config.checkpoint``.
       datasets: What tasks are drawn from.
-      source: What distractors are drawn from, if any are.
 
     Returns:
       Something JSON can hold.
@@ -37,8 +35,6 @@ def identify(
     data: dict[str, str] = {}
     for dataset in datasets:
         data |= dataset.fingerprints
-    if source is not None:
-        data["source"] = source.images.fingerprint()
     return {
         "config": {**config, "preprocessing": _given(config["preprocessing"])},
         "checkpoint": {

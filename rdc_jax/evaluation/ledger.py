@@ -34,6 +34,8 @@ _FORMAT = 3
 _FREE = frozenset(
     {
         "config.systems",
+        "config.source",  # Groups that draw from it hold its fingerprint.
+        "config.finetune.answer",  # Of older runs.
         "config.title",
         "config.baseline",
         "config.methods",

@@ -63,12 +63,12 @@ class Entry:
     @property
     def transductive(self) -> bool:
         """Whether a query's answer depends on the others."""
-        return self.method.transductive
+        return self.method.transductive or self.method.answering.transductive
 
     @property
     def uses_neighbours(self) -> bool:
         """Whether it works by neighbour sets."""
-        return self.method.uses_neighbours
+        return self.method.uses_neighbours or self.method.answering.uses_neighbours
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

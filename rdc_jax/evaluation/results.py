@@ -184,8 +184,13 @@ def _provenance(ledger: Ledger, options: Options) -> dict[str, Any]:
         "episodes": options.episodes,
         "baseline": options.baseline,
         "methods": ",".join(entry.name for entry in options.methods),
+        "source": options.source,
     }
-    return {**ledger.header, "config": publishable(ledger.header["config"]) | now}
+    data = {**ledger.header["data"]}
+    for group in ledger.groups.values():
+        data |= {name: group[name] for name in ("source",) if name in group}
+    config = publishable(ledger.header["config"] | now)
+    return {**ledger.header, "config": config, "data": data}
 
 
 def _counts(

@@ -104,7 +104,7 @@ def _evaluate(
         _decode(datasets, source)
         record, groups = None, {}
         if is_first():
-            header = identify(config, options, models[""], datasets, source)
+            header = identify(config, options, models[""], datasets)
             record = stack.enter_context(Record(workdir, header, options))
             recorded = record.ledger.groups.items()
             groups = {name: found["columns"] for name, found in recorded}

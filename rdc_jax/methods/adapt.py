@@ -8,15 +8,16 @@ start from the same one.
 import abc
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
+from rdc_jax.core.params import RDCParams
 from rdc_jax.data.transforms import test_batch
-from rdc_jax.methods.base import Method, Task
+from rdc_jax.methods.base import FeatureMethod, Method, Task, get_method
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
 
@@ -39,18 +40,37 @@ class Adaptation(Method):
     Attributes:
       image_size: Edge of the network's input in pixels; tasks have larger images, as
         decoded, of which the test transform takes the centre.
-      source_images: How many images of ``config.source`` each task carries as
-        distractors; a class attribute.
+      answer: Method on features that answers by the fitted model's features, as
+        ``rdc`` or ``rdc_plus``; empty: the method's own way.
+      rdc: How distances are calibrated, where RDC answers.
     """
 
     inputs = "images"
-    source_images: ClassVar[int] = 0
 
     image_size: int = 224
+    answer: str = ""
+    rdc: RDCParams = RDCParams()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answer and not isinstance(self.answering, FeatureMethod):
+            raise UserError(f"answer={self.answer}: choose a method on features")
+
+    @property
+    def answering(self) -> Method:
+        """The method called ``answer``, with these parameters of RDC; or this one."""
+        return get_method(self.answer, rdc=self.rdc) if self.answer else self
+
+    @property
+    def source_images(self) -> int:
+        """How many images of ``config.source`` each step gets as distractors."""
+        return 0
 
     def check(self, task: Task, model: Model | None = None) -> None:
-        """Refuse a network that is no JAX program, and to train on filling."""
+        """Refuse filling, no JAX programs, and what ``answer`` would refuse."""
         super().check(task, model)
+        if self.answer:
+            self.answering.check(task)
         if task.support_mask is not None or task.query_mask is not None:
             raise UserError(
                 "it trains on images, of which all tasks must have as many: give "
@@ -95,6 +115,14 @@ class Adaptation(Method):
     def classify(self, state: PyTree, task: Task) -> Float[Array, "q c"]:
         """Give class distances of the queries; the smallest is the answer."""
 
+    def distances(self, state: PyTree, task: Task) -> Float[Array, "q c"]:
+        """Give class distances by ``answer``: of ``classify``, or of another method."""
+        if not self.answer:
+            return self.classify(state, task)
+        if (feat_nd := self.features(state, task)) is None:
+            raise UserError(f"method {self.name} has no features for {self.answer}")
+        return self.answering(on_features(task, feat_nd))
+
     def adapted(self, state: PyTree) -> Model | None:
         """Give the model as it was fitted; None if there is none to go on with."""
         del state
@@ -121,20 +149,34 @@ def test_images(
     return test_batch(jnp.concatenate([task.support, task.query]), size, edge)
 
 
+def on_features(task: Task, feat_nd: Float[Array, "n d"]) -> Task:
+    """Put features in the place of the task's images, supports first."""
+    s = len(task.support_labels)
+    return task.replace(support=feat_nd[:s], query=feat_nd[s:])
+
+
 def answers(method: Adaptation, model: Model, task: Task) -> Float[Array, "m q c"]:
-    """Give class distances after each recorded step and the last, in one program."""
+    """Give class distances after each recorded step and the last, in one program.
+
+    Distractors have a leading axis of steps here, through all phases.
+    """
+
+    def at(number: int | Int[Array, ""]) -> Task:
+        of_step = jax.tree.map(lambda x: jnp.asarray(x)[number], task.distractors)
+        return task.replace(distractors=of_step)
 
     def begin(phase: Adaptation, number: int, before: Before) -> PyTree:
-        return start_phase(phase, number, before, model, task)
+        return start_phase(phase, number, before, model, at(number))
 
     def advance(phase: Adaptation, state: PyTree, start: int, stop: int) -> PyTree:
         def body(number: Int[Array, ""], state: PyTree) -> PyTree:
-            return phase.step(state, task, jax.random.fold_in(task.key, number))
+            key = jax.random.fold_in(task.key, number)
+            return phase.step(state, at(number), key)
 
         return lax.fori_loop(start, stop, body, state)
 
     states = trajectory(method, begin, advance)
-    return jnp.stack([phase.classify(state, task) for phase, state in states])
+    return jnp.stack([phase.distances(state, task) for phase, state in states])
 
 
 def start_phase(

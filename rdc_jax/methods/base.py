@@ -38,6 +38,7 @@ class Task:
       key: For what is random in a method, other for each task.
       distractors: Images (or features) of the source data set and their labels there,
         a pair of arrays, for methods that ask for them.
+      num_source_classes: Of the distractors' labels, static; 0 without distractors.
     """
 
     support: Any
@@ -48,6 +49,7 @@ class Task:
     query_mask: Any = None
     key: Any = None
     distractors: Any = None
+    num_source_classes: int = dataclasses.field(default=0, metadata={"static": True})
 
     def replace(self, **changes: Any) -> "Task":
         """Give the same task with other fields."""
@@ -91,6 +93,11 @@ class Method(abc.ABC):
             changed = dataclasses.replace(getattr(self, group), **{name: value})
             object.__setattr__(self, group, changed)
 
+    @property
+    def answering(self) -> "Method":
+        """What answers in the end: the method itself, unless it only makes features."""
+        return self
+
     @abc.abstractmethod
     def __call__(self, task: Task, model: Model | None = None) -> Float[Array, "q c"]:
         """Give class distances of the queries; the class of the smallest is the answer.
@@ -125,13 +132,13 @@ class Method(abc.ABC):
         """
         if model is None:
             return
-        has, trained = model.spec.head, model.metadata.get("method")
+        has, trained = model.spec.head, model.metadata.get("method") or ""
         if self.head not in (None, has):
             raise UserError(
                 f"it needs a model with a {self.head} head, this checkpoint has "
                 f"{has or 'none'}: give one that was trained with it"
             )
-        fit = trained in self.trained_by or not self.trained_by
+        fit = trained.partition("(")[0] in self.trained_by or not self.trained_by
         # An objective of one's own may train for this method too.
         fit = fit or model.metadata.get("validated_by") == self.name
         if not fit and (trained or has):

@@ -34,5 +34,6 @@ def methods() -> str:
 def _entry(method: Method) -> tuple[str, str]:
     """Its name, and its title with the first line of its docstring."""
     first, *_ = (type(method).__doc__ or "").strip().splitlines() or [""]
-    name = method.name + ("*" if method.transductive else "")
+    together = method.transductive or method.answering.transductive
+    name = method.name + "*" * together
     return name, f"{method.title}. {first}".rstrip()

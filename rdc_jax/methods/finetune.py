@@ -7,12 +7,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
-from rdc_jax.core.params import RDCParams
+from rdc_jax.methods.adapt import on_features
 from rdc_jax.methods.base import Task, register
-from rdc_jax.methods.gradient import GradientAdaptation, on_features
-from rdc_jax.methods.npc import nearest_prototype
-from rdc_jax.methods.rdc import calibrated, check_neighbours
-from rdc_jax.models.model import Model
+from rdc_jax.methods.gradient import GradientAdaptation
 
 
 @register("finetune")
@@ -47,7 +44,7 @@ class Finetune(GradientAdaptation):
         )
         return entropies_s.mean()
 
-    def answer(
+    def by_features(
         self, head_params: Any, feat_nd: Float[Array, "n d"], task: Task
     ) -> Float[Array, "q c"]:
         """Negative logits of the head."""
@@ -62,45 +59,23 @@ class FinetuneLinear(Finetune):
 
 
 @register("npc_l2_da", augment=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class NPCL2DA(Finetune):
     """Nearest prototypes after fine-tuning on augmented supports (Table 5)."""
 
     title = "NPC + l2 norm + DA"
 
-    def answer(
-        self, head_params: Any, feat_nd: Float[Array, "n d"], task: Task
-    ) -> Float[Array, "q c"]:
-        """NPC on l2-normalised features; the head was for training alone."""
-        del head_params
-        return nearest_prototype(on_features(task, feat_nd))
+    answer: str = "npc_l2"  # The head is for training alone.
 
 
 @register("rdc_da", augment=True)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RDCDA(Finetune):
-    """RDC after fine-tuning on augmented supports (Table 5).
-
-    Attributes:
-      rdc: How distances are calibrated.
-    """
+    """RDC after fine-tuning on augmented supports (Table 5)."""
 
     title = "RDC + DA"
-    transductive = True
-    uses_neighbours = True
 
-    rdc: RDCParams = RDCParams()
-
-    def answer(
-        self, head_params: Any, feat_nd: Float[Array, "n d"], task: Task
-    ) -> Float[Array, "q c"]:
-        """RDC on the fitted features; the head was for training alone."""
-        del head_params
-        return calibrated(on_features(task, feat_nd), self.rdc).class_distances
-
-    def check(self, task: Task, model: Model | None = None) -> None:
-        """Refuse neighbourhoods that are the whole task."""
-        super().check(task, model)
-        check_neighbours(task, self.rdc)
+    answer: str = "rdc"
 
 
 def _logits(params: Any, feat_nd: Float[Array, "n d"]) -> Float[Array, "n c"]:

@@ -9,7 +9,6 @@ from rdc_jax.runtime.config_values import at_least, numbers, one_of
 TARGETS = ("each_step", "fixed")
 BATCH_NORMS = ("batch", "running", "updated")
 LOOPS = ("auto", "python", "compiled")
-ANSWERS = ("npc", "rdc")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,8 +28,6 @@ class FinetuneOptions:
       include_self: Keep each image's distance to itself in its distribution.
       target: Calibrated distances computed anew at ``each_step``, or ``fixed`` at the
         first one.
-      answer: What classifies by the fine-tuned features: nearest prototypes (``npc``,
-        the paper's Figure 2), or calibrated distances once more (``rdc``).
       batch_norm: Statistics that normalise. ``updated``: those of the batch while
         training, then the running ones as training has updated them, which is what
         torch does with ``train()`` and then ``eval()``; the task's ``batch`` in both;
@@ -53,7 +50,6 @@ class FinetuneOptions:
     sign: int = -1
     include_self: bool = False
     target: str = "each_step"
-    answer: str = "npc"
     batch_norm: str = "updated"
     layers: tuple[str, ...] = ()
     augment: bool = False
@@ -71,7 +67,6 @@ class FinetuneOptions:
         one_of("finetune.optimiser", self.optimiser, ("adam", "sgd"))
         one_of("finetune.sign", self.sign, (-1, 1))
         one_of("finetune.target", self.target, TARGETS)
-        one_of("finetune.answer", self.answer, ANSWERS)
         one_of("finetune.batch_norm", self.batch_norm, BATCH_NORMS)
         one_of("finetune.dtype", self.dtype, ("float32", "bfloat16"))
         one_of("finetune.loop", self.loop, LOOPS)

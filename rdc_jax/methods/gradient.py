@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from rdc_jax.data.transforms import test_batch, train_batch
-from rdc_jax.methods.adapt import Adaptation, test_images
+from rdc_jax.methods.adapt import Adaptation, on_features, test_images
 from rdc_jax.methods.base import Task
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.npc import nearest_prototype
@@ -83,7 +83,7 @@ class GradientAdaptation(Adaptation):
           task: The task, whose rows are images.
         """
 
-    def answer(
+    def by_features(
         self, head_params: PyTree, feat_nd: Float[Array, "n d"], task: Task
     ) -> Float[Array, "q c"]:
         """Classify: by nearest prototypes of l2-normalised features (Figure 2)."""
@@ -143,7 +143,7 @@ class GradientAdaptation(Adaptation):
 
     def classify(self, state: State, task: Task) -> Float[Array, "q c"]:
         """Answer by the fitted features."""
-        return self.answer(state.params["head"], self.features(state, task), task)
+        return self.by_features(state.params["head"], self.features(state, task), task)
 
     def adapted(self, state: State) -> Model:
         """The model with the task's weights in it."""
@@ -201,12 +201,6 @@ class GradientAdaptation(Adaptation):
         if self.finetune.relative:
             return optax.chain(optimiser, optax.scale_by_param_block_rms())
         return optimiser
-
-
-def on_features(task: Task, feat_nd: Float[Array, "n d"]) -> Task:
-    """Put features in the place of the task's images, supports first."""
-    s = len(task.support_labels)
-    return task.replace(support=feat_nd[:s], query=feat_nd[s:])
 
 
 def _merged(model: Model, network: PyTree) -> Model:

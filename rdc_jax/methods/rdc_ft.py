@@ -7,9 +7,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Key
 
 from rdc_jax.core import calibration, losses
-from rdc_jax.core.params import RDCParams
+from rdc_jax.methods.adapt import on_features
 from rdc_jax.methods.base import Task, register
-from rdc_jax.methods.gradient import GradientAdaptation, on_features
+from rdc_jax.methods.gradient import GradientAdaptation
 from rdc_jax.methods.rdc import calibrated, check_neighbours
 from rdc_jax.models.model import Model
 
@@ -29,18 +29,12 @@ class Target(NamedTuple):
 @register("rdc_ft")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RDCFT(GradientAdaptation):
-    """Algorithm 1: the KL loss with attention, calibrated in both spaces.
-
-    Attributes:
-      rdc: How distances are calibrated.
-    """
+    """Algorithm 1: the KL loss with attention, calibrated in both spaces."""
 
     title = "RDC-FT"
     transductive = True
     uses_neighbours = True
     divergence: ClassVar[Literal["kl", "mse"]] = "kl"
-
-    rdc: RDCParams = RDCParams()
 
     def check(self, task: Task, model: Model | None = None) -> None:
         """Refuse neighbourhoods that are the whole task."""
@@ -78,14 +72,6 @@ class RDCFT(GradientAdaptation):
             sign=options.sign,
             include_self=options.include_self,
         )
-
-    def answer(
-        self, head_params: Any, feat_nd: Float[Array, "n d"], task: Task
-    ) -> Float[Array, "q c"]:
-        """Nearest prototypes of l2-normalised features (Figure 2), or RDC once more."""
-        if self.finetune.answer == "rdc":
-            return calibrated(on_features(task, feat_nd), self.rdc).class_distances
-        return super().answer(head_params, feat_nd, task)
 
     def _target(self, feat_nd: Float[Array, "n d"], task: Task) -> Target:
         """Target and mask carry no gradient."""

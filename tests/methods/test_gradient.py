@@ -261,16 +261,16 @@ def test_bfloat16_computes_what_float32_does_roughly(model, task):
 
 
 def test_calibrated_distances_can_answer_in_place_of_prototypes(model, task):
-    method = make(answer="rdc")
+    method = make("rdc_ft(answer=rdc)")
     state = train(method, model, task)[-1]
     features_nd = method.features(state, task)
     s = len(task.support_labels)
     want = rdc_jax.rdc(
         features_nd[:s], task.support_labels, features_nd[s:], WAY, params=PARAMS
     ).class_distances
-    got = method.classify(state, task)
+    got = method.distances(state, task)
     np.testing.assert_allclose(got, want, atol=1e-5)
-    assert not np.allclose(got, make().classify(state, task), atol=1e-3)
+    assert not np.allclose(got, make().distances(state, task), atol=1e-3)
 
 
 def test_queries_are_classified_whatever_their_order(model, task):
@@ -291,7 +291,6 @@ def test_queries_are_classified_whatever_their_order(model, task):
         ("optimiser", "lion", "choose from adam, sgd"),
         ("sign", 0, "choose from -1, 1"),
         ("batch_norm", "frozen", "choose from batch, running, updated"),
-        ("answer", "svm", "choose from npc, rdc"),
         ("record", (-1,), "finetune.record is -1"),
         ("tau", 0.0, "finetune.tau is 0"),
     ],
