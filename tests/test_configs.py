@@ -62,7 +62,9 @@ def test_methods_meet_the_published_numbers_by_name(name, shot, count):
     methods = {method.name for method in read(name, "paper").methods}
     rows = published.content()["rows"]
     named = {row["method"] for row in rows if row["shot"] == shot}
-    assert len(methods & named) == count == len(methods)
+    assert len(methods & named) == count
+    # What else there is are other readings of a row.
+    assert {method.partition("(")[0] for method in methods - named} <= {"da", "lmm_pqs"}
 
 
 def made_table(name):
@@ -82,11 +84,12 @@ def test_a_run_of_all_domains_has_the_paper_s_lines(name):
     methods = read(name, "paper").methods
     named = {row["method"] for row in published.content()["rows"]}
     named |= {row["method"] for row in published.content()["averages"]}
+    titles = {row["title"] for row in published.content()["systems"]}
     text = made_table(name)
     for method in methods:
         title = published.title_of(method.name, method.title)
         count = text.count(f"| *{title} (paper, 224 px)*")
-        known = published.name_of(method.name) in named
+        known = published.name_of(method.name) in named or title in titles
         assert count == known * len(read(name, "paper").shots)
 
 

@@ -14,6 +14,7 @@ from PIL import Image
 from rdc_jax import methods, models
 from rdc_jax.configs import eval as eval_config
 from rdc_jax.data.image_set import ImageSet
+from rdc_jax.data.pixels import PixelCache
 from rdc_jax.data.squares import Square
 from rdc_jax.evaluation import datasets
 from rdc_jax.evaluation.adapting import AdaptationScorer
@@ -127,7 +128,7 @@ def test_a_cpu_takes_one_task_a_device_and_others_what_fits(model, options):
 
 
 @pytest.mark.parametrize(
-    "name", ["finetune", "finetune_linear", "npc_l2_da", "rdc_da", "rdc_ft_one_space"]
+    "name", ["finetune", "finetune_linear", "rdc_da", "rdc_ft_one_space"]
 )
 def test_every_method_that_trains_can_be_evaluated(model, options, dataset, name):
     engine = Engine(chunk=4, devices=jax.devices()[:1])
@@ -176,7 +177,10 @@ class Counting(methods.Adaptation):
         return jnp.stack([seen, model.variables["params"]["backbone"]["count"]])
 
     def step(self, state, task, key):
-        return state.at[1].add(1)
+        assert task.num_source_classes == 2
+        # Each step has the distractors of its own number.
+        right = (task.distractors[0] == state[1]).all()
+        return jnp.where(right, state.at[1].add(1), -100)
 
     def adapted(self, state):
         return wrap(len, {"params": {"count": state[1]}})
@@ -206,8 +210,13 @@ def test_phases_run_in_a_row_and_tasks_carry_distractors(options, dataset, loop)
         def __init__(self):
             pass
 
-        def draw(self, numbers, count):
-            images = np.zeros((len(numbers), count, 18, 18, 3), np.uint8)
+        num_classes = 2
+
+        def check(self, count):
+            assert count == 3
+
+        def draw(self, numbers, step, count):
+            images = np.full((len(numbers), count, 18, 18, 3), step, np.uint8)
             return images, np.zeros((len(numbers), count), np.int32)
 
     class Looped(TwoPhases):
@@ -224,12 +233,91 @@ def test_phases_run_in_a_row_and_tasks_carry_distractors(options, dataset, loop)
     np.testing.assert_array_equal(counts.T, expected)
 
 
+class Numbered(datasets.Source):
+    """Ten images that hold their own number."""
+
+    num_classes, fingerprint = 3, "numbers"
+
+    def __init__(self, options):
+        numbers = np.arange(10)
+        images = np.zeros((10, 18, 18, 3), np.uint8) + numbers[:, None, None, None]
+        self._options = options
+        self.pixels = PixelCache(
+            name="numbers",
+            split="train",
+            class_names=tuple("abc"),
+            images=images.astype(np.uint8),
+            labels=(numbers % 3).astype(np.int32),
+            aspects=np.ones(10, np.float32),
+            rows=numbers,
+            fingerprint="numbers",
+        )
+
+    def check(self, count):
+        assert count <= 10
+
+
+def test_distractors_depend_on_the_task_s_number_and_the_step_alone(options):
+    source = Numbered(options)
+
+    def drawn(numbers, step):
+        images, labels = source.draw(np.array(numbers), step, 4)
+        assert images.shape == (len(numbers), 4, 18, 18, 3)
+        found = images[:, :, 0, 0, 0]
+        np.testing.assert_array_equal(labels, found % 3)
+        return found.tolist()
+
+    both = drawn([3, 7], 1)
+    assert both == [*drawn([3], 1), *drawn([7], 1)]
+    assert both[0] != both[1]
+    # A pass shows an image once; the next pass has another order.
+    first, second = (
+        np.ravel([drawn([3], step) for step in steps]) for steps in ((0, 1), (2, 3))
+    )
+    assert len({*first.tolist()}) == 8 == len({*second.tolist()})
+    assert first.tolist() != second.tolist()
+
+
+@pytest.mark.parametrize(
+    ("devices", "chunk", "loop"),
+    [
+        (1, 4, "python"),
+        (2, 0, "compiled"),
+        pytest.param(8, 0, "python", marks=pytest.mark.devices8),
+    ],
+)
+def test_contrast_with_the_source_divides_like_everything(
+    model, options, dataset, contrasted, devices, chunk, loop
+):
+    scorer = contrast(model, options, loop)
+    engine = Engine(chunk=chunk, devices=jax.devices()[:devices])
+    np.testing.assert_array_equal(run(scorer, dataset, engine, 5), contrasted)
+
+
+@pytest.fixture(scope="module")
+def contrasted(model, options, dataset):
+    """One task at a time."""
+    engine = Engine(chunk=1, devices=jax.devices()[:1])
+    return run(contrast(model, options, "python"), dataset, engine, 5)
+
+
+def contrast(model, options, loop):
+    text = f"mt_conft(steps=3;distractors=4;record=1;learning_rate=1e-2;loop={loop})"
+    entry = Entry(text, methods.get_method(text, image_size=tiny.SIZE))
+    return AdaptationScorer(
+        entry=entry, model=model, options=options, source=Numbered(options)
+    )
+
+
 def test_a_method_that_gives_the_wrong_shape_is_told_before_the_work(options):
     class Wrong(Counting):
         source_images = 0
 
         def init(self, key, model, task):
             return jnp.zeros(2)
+
+        def step(self, state, task, key):
+            return state
 
         def classify(self, state, task):
             return jnp.zeros((2, 2))

@@ -313,6 +313,30 @@ def test_mistakes_are_told_before_the_work(config, tmp_path, field, value, messa
     assert not (tmp_path / "c").exists()
 
 
+def test_distractors_come_from_the_source_that_the_ledger_knows(config, tmp_path):
+    config.update(methods="npc_l2", shots="1", episodes=2)
+    evaluate(config.to_dict(), tmp_path / "run")
+    conft = "conft(steps=2;distractors=4)"
+    config.methods = f"npc_l2,{conft}"
+    with pytest.raises(UserError, match=r"config.source is empty: give the data set"):
+        evaluate(config.to_dict(), tmp_path / "run")
+    config.source = f"{config.data_dir}/photos"
+    found = evaluate(config.to_dict(), tmp_path / "run")
+    assert [row["method"] for row in found["rows"]] == ["npc_l2", conft]
+    assert len(found["provenance"]["data"]["source"]) >= 32
+    before = content(tmp_path / "run")
+    evaluate(config.to_dict(), tmp_path / "run")
+    assert content(tmp_path / "run") == before
+    # Other images of the source would be another system.
+    other = worlds.write_images(tmp_path, name="others", per_class=3) / "others"
+    config.source = str(other)
+    with pytest.raises(UserError, match=r"holds a run with groups.*source="):
+        evaluate(config.to_dict(), tmp_path / "run")
+    config.methods = "conft(distractors=16)"
+    with pytest.raises(UserError, match="has 15 images, fewer than the 16 distractors"):
+        evaluate(config.to_dict(), tmp_path / "run2")
+
+
 def test_without_a_checkpoint_a_backbone_is_trained_once(config, tmp_path, monkeypatch):
     trained = []
 

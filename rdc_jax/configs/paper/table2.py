@@ -10,13 +10,21 @@ from rdc_jax.configs import eval as evaluation
 # The baseline's own recipe (Guo et al. 2020), all labelled images in each step.
 RECIPE = "optimiser=sgd;learning_rate=0.01;steps=100"
 METHODS = ["npc_l2", f"finetune_linear({RECIPE})", f"finetune({RECIPE})", "rdc_ft"]
+# Recipes of their authors' code, and budgets of minutes on a CPU (docs/tuned.md).
+SYSTEMS = ["finetune_guo", "finetune_ata", "conft"]
+SMALL = [
+    "finetune_guo(epochs=50)",
+    "finetune_ata(epochs=10)",
+    "conft(distractors=32;steps=50)",
+]
 
 
 def get_config(arg: str = "paper") -> ml_collections.ConfigDict:
     """Make the config of a variant of ``configs/eval.py``."""
     fields = {
         "title": "Table 2: state of the art",
-        "methods": ",".join(METHODS),
+        "methods": ",".join(METHODS + (SMALL if arg == "reduced" else SYSTEMS)),
+        "source": "miniimagenet",
         "systems": True,
     }
     return evaluation.variation(arg, fields)

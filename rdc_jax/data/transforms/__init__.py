@@ -25,6 +25,7 @@ from rdc_jax.data.transforms.jitter import colour as colour
 from rdc_jax.data.transforms.jitter import contrast as contrast
 from rdc_jax.data.transforms.pipelines import Augmentation as Augmentation
 from rdc_jax.data.transforms.pipelines import augment as augment
+from rdc_jax.data.transforms.pipelines import between_0_and_1 as between_0_and_1
 from rdc_jax.data.transforms.pipelines import normalize as normalize
 from rdc_jax.data.transforms.pipelines import resize_size as resize_size
 from rdc_jax.data.transforms.pipelines import sample_augmentation as sample_augmentation

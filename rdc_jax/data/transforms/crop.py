@@ -16,7 +16,12 @@ Aspect = float | Float[Array, ""]
 
 
 def sample_crop(
-    key: PRNGKeyArray, height: int, width: int, *, aspect: Aspect = 1.0
+    key: PRNGKeyArray,
+    height: int,
+    width: int,
+    *,
+    aspect: Aspect = 1.0,
+    scale: tuple[float, float] = SCALE,
 ) -> Box:
     """Draw a crop by torchvision's rule and defaults.
 
@@ -24,6 +29,7 @@ def sample_crop(
     if none fits, the largest central crop of an allowed ratio. ``aspect`` is the width
     of a pixel over its height: an image squeezed into a square from ``w0`` x ``h0`` has
     pixels of aspect ``w0 / h0``, and area and ratio are those of the original image.
+    ``scale`` is the smallest and largest share of the image's area.
 
     Examples:
       >>> sample = jax.jit(sample_crop, static_argnums=(1, 2))
@@ -34,7 +40,7 @@ def sample_crop(
     # One draw for everything: compiling a generator costs more than the rest.
     unit = jax.random.uniform(key, (2 * TRIES + 2,), jnp.float32)
     crop_width, crop_height, found = _first_fit(
-        unit[:TRIES], unit[TRIES:-2], height, width, aspect
+        unit[:TRIES], unit[TRIES:-2], height, width, aspect, scale
     )
     # Otherwise the largest crop whose ratio is allowed.
     ratio = jnp.asarray(width / height * aspect, jnp.float32)
@@ -54,9 +60,10 @@ def _first_fit(
     height: int,
     width: int,
     aspect: Aspect,
+    scale: tuple[float, float],
 ) -> tuple[Int[Array, ""], Int[Array, ""], Bool[Array, ""]]:
     """Width and height of the first draw that fits, and whether one did."""
-    area_t = height * width * (SCALE[0] + unit_area * (SCALE[1] - SCALE[0]))
+    area_t = height * width * (scale[0] + unit_area * (scale[1] - scale[0]))
     low, high = math.log(RATIO[0]), math.log(RATIO[1])
     ratio_t = jnp.exp(low + unit_ratio * (high - low)) / aspect
     width_t = jnp.round(jnp.sqrt(area_t * ratio_t)).astype(jnp.int32)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, UInt8, UInt32
 
 from rdc_jax.core import imagenet
 from rdc_jax.data.transforms import jitter
-from rdc_jax.data.transforms.crop import Aspect, sample_crop
+from rdc_jax.data.transforms.crop import SCALE, Aspect, sample_crop
 from rdc_jax.data.transforms.resample import Box, resample_planes, resize
 
 JITTER = (0.6, 1.4)  # factors of brightness, contrast and colour
@@ -38,6 +38,11 @@ def normalize(image: Float[Array, "*b h w 3"]) -> Float[Array, "*b h w 3"]:
     return (image / 255.0 - _MEAN) / _STD
 
 
+def between_0_and_1(images: Float[Array, "*b h w 3"]) -> Float[Array, "*b h w 3"]:
+    """The inverse of ``normalize``, over 255."""
+    return images * _STD + _MEAN
+
+
 def test_transform(
     image: Image, size: int, edge: int | None = None
 ) -> Float[Array, "{size} {size} 3"]:
@@ -63,13 +68,18 @@ class Augmentation(NamedTuple):
 
 
 def sample_augmentation(
-    key: PRNGKeyArray, height: int, width: int, *, aspect: Aspect = 1.0
+    key: PRNGKeyArray,
+    height: int,
+    width: int,
+    *,
+    aspect: Aspect = 1.0,
+    scale: tuple[float, float] = SCALE,
 ) -> Augmentation:
     """Draw the parameters for an image of this size; see ``sample_crop``."""
     key_crop, key_rest = jax.random.split(key)
     unit = jax.random.uniform(key_rest, (4,), jnp.float32)
     return Augmentation(
-        box=sample_crop(key_crop, height, width, aspect=aspect),
+        box=sample_crop(key_crop, height, width, aspect=aspect, scale=scale),
         factors=JITTER[0] + unit[:3] * (JITTER[1] - JITTER[0]),
         mirror=unit[3] < 0.5,
     )
@@ -88,7 +98,12 @@ def augment(
 
 
 def train_transform(
-    key: PRNGKeyArray, image: Image, size: int, *, aspect: Aspect = 1.0
+    key: PRNGKeyArray,
+    image: Image,
+    size: int,
+    *,
+    aspect: Aspect = 1.0,
+    scale: tuple[float, float] = SCALE,
 ) -> Float[Array, "{size} {size} 3"]:
     """Random resized crop, brightness, contrast and colour, mirroring, normalise.
 
@@ -97,11 +112,14 @@ def train_transform(
       image: One image, of any size.
       size: Edge of the result in pixels (static).
       aspect: Width over height of one pixel; see ``sample_crop``.
+      scale: Smallest and largest share of the image's area (static).
 
     Returns:
       The normalised image, float32.
     """
-    augmentation = sample_augmentation(key, *image.shape[:2], aspect=aspect)
+    augmentation = sample_augmentation(
+        key, *image.shape[:2], aspect=aspect, scale=scale
+    )
     return normalize(augment(image, augmentation, size))
 
 
@@ -134,13 +152,14 @@ def test_views(
     return views[:count]
 
 
-@partial(jax.jit, static_argnames="size")
+@partial(jax.jit, static_argnames=("size", "scale"))
 def train_batch(
     keys: Keys,
     images: Images,
     size: int,
     *,
     aspect: Aspect | Float[Array, " b"] = 1.0,
+    scale: tuple[float, float] = SCALE,
 ) -> Float[Array, "b {size} {size} 3"]:
     """``train_transform`` of each image under its own key.
 
@@ -151,5 +170,7 @@ def train_batch(
     """
     aspects = jnp.broadcast_to(jnp.asarray(aspect, jnp.float32), images.shape[:1])
     return jax.vmap(
-        lambda key, image, one: train_transform(key, image, size, aspect=one)
+        lambda key, image, one: train_transform(
+            key, image, size, aspect=one, scale=scale
+        )
     )(keys, images, aspects)
