@@ -25,7 +25,7 @@ _BUILT_IN = (
     *("alpha_tim", "bd_cspn", "label_propagation", "laplacian_shot", "ldp_tr"),
     *("logistic", "npc_prepared", "opta", "paddle", "proto_lp", "pt_map"),
     *("rdc_plus", "soft_kmeans", "tcpr", "tim"),
-    *("finetune_guo", "finetune_ata", "da", "lmm_pqs", "conft"),
+    *("finetune_guo", "finetune_ata", "da", "lmm_pqs", "conft", "nsae", "bsr"),
 )
 _MODULES = {
     "Adaptation": "methods.adapt",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rdc_jax.models.backbones import BACKBONES as BACKBONES
     from rdc_jax.models.backbones import create as create
-    from rdc_jax.models.heads import DECODERS as DECODERS
+    from rdc_jax.models.decoders import DECODERS as DECODERS
     from rdc_jax.models.heads import HEADS as HEADS
     from rdc_jax.models.load import from_function as from_function
     from rdc_jax.models.load import load_backbone as load_backbone
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BACKBONES": "backbones",
-    "DECODERS": "heads",
+    "DECODERS": "decoders",
     "HEADS": "heads",
     "Model": "model",
     "Preprocessing": "preprocessing",

@@ -12,7 +12,8 @@ from flax.errors import ScopeParamShapeError
 from jaxtyping import Array, ArrayLike, Float
 
 from rdc_jax.models.backbones import create
-from rdc_jax.models.heads import DECODERS, HEADS
+from rdc_jax.models.decoders import DECODERS
+from rdc_jax.models.heads import HEADS
 from rdc_jax.models.heads.episode import Inputs
 from rdc_jax.models.host import HostNetwork
 from rdc_jax.models.preprocessing import FIELD, Preprocessing
@@ -240,6 +241,19 @@ class Model:
             raise UserError(f"the network {self.arch} has no blocks to take maps of")
         last = max(blocks, key=lambda name: int(name.removeprefix("block")))
         return named[last].astype(jnp.float32), batch_stats
+
+    def decode(self, features: Float[Array, "b d"]) -> Float[Array, "b h w 3"]:
+        """Make images, with values from 0 to 1, of features; a pure function.
+
+        Raises:
+          UserError: The model has no decoder.
+        """
+        if self.decoder is None:
+            raise UserError(
+                f"the model ({self.arch}) has no decoder: load one that has"
+            )
+        images: Any = self.decoder.apply(self.variables_of("decoder"), features)
+        return images
 
     def variables_of(self, part: str) -> Variables:
         """The variables of ``backbone``, ``head`` or ``decoder``, for its module."""

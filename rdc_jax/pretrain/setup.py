@@ -90,7 +90,9 @@ class Run:
             head = {"head": spec.head, "head_options": dict(spec.head_options)}
             self.metadata.update(head)
         if spec.decoder:
-            self.metadata["decoder"] = spec.decoder
+            options_of = dict(spec.decoder_options)
+            decoder = {"decoder": spec.decoder, "decoder_options": options_of}
+            self.metadata.update(decoder)
         step = functools.partial(make_train_step, self.objective, self._optimiser)
         step = functools.partial(step, layout=self.layout, ema=options.ema)
         self.train_step: Callable[[int], TrainStep] = functools.cache(step)

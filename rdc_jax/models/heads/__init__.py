@@ -1,4 +1,4 @@
-"""Heads and decoders by name: what is trained on top of a backbone."""
+"""Heads by name: what is trained on top of a backbone."""
 
 from flax import linen as nn
 
@@ -17,6 +17,3 @@ HEADS: Registry[nn.Module] = Registry(
 
 ``linear`` takes features. The others are ``EpisodeHead``s: they take a whole task.
 """
-
-DECODERS: Registry[nn.Module] = Registry("decoder")
-"""What makes images of features; made with the ``decoder_options``."""

@@ -1,12 +1,14 @@
 """Objectives of training, one small file each; ``config.method`` names one."""
 
 from rdc_jax.pretrain.objectives import ata as ata
+from rdc_jax.pretrain.objectives import bsr as bsr
 from rdc_jax.pretrain.objectives import cross_entropy as cross_entropy
 from rdc_jax.pretrain.objectives import feature_wise as feature_wise
 from rdc_jax.pretrain.objectives import gnn as gnn
 from rdc_jax.pretrain.objectives import lft as lft
 from rdc_jax.pretrain.objectives import lrp as lrp
 from rdc_jax.pretrain.objectives import matching as matching
+from rdc_jax.pretrain.objectives import nsae as nsae
 from rdc_jax.pretrain.objectives import protonet as protonet
 from rdc_jax.pretrain.objectives import relation as relation
 from rdc_jax.pretrain.objectives import tpn as tpn

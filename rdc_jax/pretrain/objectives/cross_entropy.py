@@ -53,5 +53,10 @@ class CrossEntropy:
 @base.register("cross_entropy")
 def cross_entropy(options: Options, num_classes: int) -> CrossEntropy:
     """Classification of the base classes, config.batch_size images a step."""
+    return CrossEntropy(linear_spec(options, num_classes), options.label_smoothing)
+
+
+def linear_spec(options: Options, num_classes: int) -> Spec:
+    """Describe a backbone with a linear head."""
     head = {"head": "linear", "head_options": (("num_classes", num_classes),)}
-    return CrossEntropy(base.spec_of(options, **head), options.label_smoothing)
+    return base.spec_of(options, **head)
