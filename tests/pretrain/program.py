@@ -1,4 +1,4 @@
-"""run_pretrain.py as it is, but with the tiny network: for tests that kill it."""
+"""run_pretrain.py as it is, but with tiny networks: for tests that kill it."""
 
 import pathlib
 import runpy
@@ -16,4 +16,5 @@ if __name__ == "__main__":
 
     compiling.share_safely()
     BACKBONES["resnet10"] = tiny.TinyNet
+    BACKBONES["tiny_resnet"] = tiny.TinyResNet
     runpy.run_path(str(ROOT / "run_pretrain.py"), run_name="__main__")

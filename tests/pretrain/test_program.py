@@ -124,6 +124,31 @@ def test_killed_runs_end_in_the_same_bits(start, tmp_path, whole):
     assert _lines(workdir) == _lines(whole)
 
 
+@pytest.mark.slow
+def test_a_killed_run_with_an_adversary_ends_in_the_same_bits(start, tmp_path):
+    flags = [
+        "--config.method=protonet+ft+ata(steps=2;step_size=500)",
+        "--config.arch=tiny_resnet",
+        *(f"--config.episode.{name}" for name in ("way=4", "shot=1", "query=3")),
+    ]
+    _finish(start(tmp_path / "whole", *flags))
+    workdir = tmp_path / "killed"
+    for lines in (1, 4):
+        process = start(workdir, *flags)
+        _wait_for(process, lambda count=lines: len(_logged(workdir)) >= count)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert "going on from step" in _finish(start(workdir, *flags))
+    _assert_equal_weights(workdir, tmp_path / "whole")
+    assert _lines(workdir) == _lines(tmp_path / "whole")
+    assert all(line["moved"] > 0 for line in _lines(workdir) if "loss" in line)
+
+
+def _logged(workdir):
+    there = (workdir / "metrics.jsonl").exists()
+    return read_metrics(workdir) if there else []
+
+
 def test_sigterm_saves_and_tells_how_to_go_on(start, tmp_path, whole):
     workdir = tmp_path / "stopped"
     process = start(workdir, "--config.checkpoint_every=0")
