@@ -10,6 +10,7 @@ from rdc_jax import methods
 from rdc_jax.configs import transductive
 from rdc_jax.evaluation import published, table
 from rdc_jax.evaluation.options import Options
+from rdc_jax.runtime.errors import UserError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "rdc_jax/configs/paper"
@@ -31,6 +32,20 @@ def test_it_is_a_variation_of_the_evaluation(name, variant):
         assert options.episodes == {"paper": 2000, "reduced": 1000}[variant]
     assert options.image_size == {"paper": 224, "reduced": 84}[variant]
     assert options.baseline in {method.name for method in options.methods}
+
+
+def test_table_2_takes_systems_of_our_own_beside_the_published_ones():
+    module = importlib.import_module("rdc_jax.configs.paper.table2")
+    config = module.get_config("reduced,gnn_ft,protonet_ata")
+    config.checkpoint = "x"
+    with pytest.raises(UserError, match=r"give it as in --config.checkpoints.gnn_ft="):
+        Options.from_config(config.to_dict())
+    config.checkpoints = "gnn_ft=a,protonet_ata=b"
+    *_, first, second = Options.from_config(config.to_dict()).methods
+    assert (first.name, first.title) == ("gnn@gnn_ft", "GNN (gnn_ft)")
+    assert second.title == "ProtoNet (protonet_ata)"
+    with pytest.raises(ValueError, match="no system 'gnn_fit': choose from protonet"):
+        module.get_config("reduced,gnn_fit")
 
 
 @pytest.mark.parametrize("variant", ["reduced", "paper", "test"])
