@@ -104,14 +104,11 @@ def find_source(
             return find_known_in_tfds(dataset, data_dir, tfds_split=part)
         opened = functools.partial(open_tfds, name, data_dir=data_dir)
         return _whole(name, functools.partial(opened, tfds_split=part))
-    base = _existing(data_dir)
+    base, path = _existing(data_dir), pathlib.Path(spec).expanduser()
+    path = path if os.path.exists(path) else base / path
     if spec.endswith(".json"):
-        path = pathlib.Path(spec).expanduser()
-        path = path if path.exists() else base / spec
         return _whole(path.stem, functools.partial(open_filelist, path, data_dir=base))
     if os.sep in spec or spec.startswith(("~", ".")):
-        path = pathlib.Path(spec).expanduser()
-        path = path if path.is_dir() or not data_dir else base / spec
         if path.is_dir():
             return find_folder(path, path.resolve().name)
         raise UserError(f"there is no folder {printable(str(path))}")
