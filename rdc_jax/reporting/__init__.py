@@ -4,6 +4,6 @@
 there are some, the example tasks; nothing is evaluated again. From the bottom: ``runs``
 (what is read), ``variants`` (parameters in names), ``summary`` (did it help),
 ``tables``, ``drawing`` (figures as inline SVG), ``figures``, ``example_tasks``
-(t-SNE), ``provenance``; then ``page`` and ``report``. ``compare`` holds two runs on the
+(t-SNE); then ``page`` and ``report``. ``compare`` holds two runs on the
 same tasks against each other.
 """

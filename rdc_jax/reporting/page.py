@@ -10,12 +10,12 @@ from rdc_jax.reporting import (
     example_tasks,
     figures,
     hardest,
-    provenance,
     summary,
     tables,
 )
 from rdc_jax.reporting.runs import Run, read, signed
 from rdc_jax.runtime import html
+from rdc_jax.runtime.config_values import flat
 
 # Sections, in order; those without content are left out.
 _SECTIONS = {
@@ -59,7 +59,7 @@ def render(workdir: pathlib.Path) -> str:
     content["examples"] = example_tasks.draw(run, example_tasks.read(run, workdir))
     content["classes"] = classes.content(run)
     content["hardest"] = hardest.read(run, workdir)
-    content["settings"] = provenance.settings(run)
+    content["settings"] = settings(run)
     content["warnings"] = run.results["warnings"]
     return html.template("rdc_jax.reporting", "report.html").render(
         run=run,
@@ -71,7 +71,7 @@ def render(workdir: pathlib.Path) -> str:
         },
         cards=summary.cards(run),
         fewest=min(row["episodes"] for row in run.rows),
-        origins=provenance.origins(run),
+        origins=origins(run),
         light=drawing.css(0),
         dark=drawing.css(1),
         css=drawing.as_variables,
@@ -88,3 +88,30 @@ def _part(run: Run, name: str) -> dict[str, Any]:
     made = [make(run, shot) for make in makes for shot in run.shots]
     made = [table for table in made if table.lines]
     return {"figures": drawn, "tables": made} if drawn or made else {}
+
+
+def settings(run: Run) -> dict[str, str]:
+    """List all settings by the names they have on the command line."""
+    values = flat(run.config)
+    return {f"config.{name}": _text(value) for name, value in values.items()}
+
+
+def origins(run: Run) -> dict[str, str]:
+    """Name the backbone, the data, the software and the machine."""
+    provenance = run.provenance
+    checkpoint, backend = provenance["checkpoint"], provenance["backend"]
+    prints = {**provenance.get("data", {}), **provenance.get("plugins", {})}
+    return {
+        "backbone": checkpoint["arch"],
+        "its training": checkpoint.get("training") or "the checkpoint does not say",
+        "its fingerprint": checkpoint["fingerprint"],
+        **{f"fingerprint of {name}": digest for name, digest in prints.items()},
+        **provenance["versions"],
+        "computed on": f"{backend['platform']} ({backend['device']})",
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -4,7 +4,7 @@ import pytest
 from reporting.made import foreign, make_run, pair, row
 
 from rdc_jax.evaluation import published
-from rdc_jax.reporting import provenance, tables
+from rdc_jax.reporting import page, tables
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -121,14 +121,14 @@ def test_a_published_line_has_no_parameters_of_ours():
 
 
 def test_settings_have_the_names_of_the_command_line():
-    shown = provenance.settings(make_run())
+    shown = page.settings(make_run())
     assert shown["config.pretrain.init_from"] == "…/weights.tar"
     assert shown["config.rdc.k"] == "10"
     assert shown["config.rdc.centre"] == "yes"
 
 
 def test_origins_have_fingerprints_and_versions():
-    found = provenance.origins(make_run())
+    found = page.origins(make_run())
     assert found["its fingerprint"] == "c0ffee" * 8
     assert found["its training"] == "on glyphs, 84 px"
     assert found["fingerprint of my photos"] == "d2" * 16
