@@ -27,7 +27,8 @@ def checkpoints() -> str:
     True
     """
     lines = ["accepted:", two_columns(_FORMS), "", "comes with the package:"]
-    return "\n".join([*lines, two_columns([_packaged()]), "", _architectures()])
+    networks = f"networks: {', '.join(BACKBONES)}"
+    return "\n".join([*lines, two_columns([_packaged()]), "", networks])
 
 
 def _packaged() -> tuple[str, str]:
@@ -38,14 +39,6 @@ def _packaged() -> tuple[str, str]:
         noted = json.loads(opened.metadata()["metadata"])
     size = path.stat().st_size / 1e6
     about = f"{noted['arch']} at {noted['image_size']} px, {size:.1f} MB; "
-    return _short(path), about + "docs/model_card.md says what it can do"
-
-
-def _short(path: pathlib.Path) -> str:
-    """The path as one would type it from here."""
-    here = pathlib.Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _architectures() -> str:
-    return f"networks: {', '.join(BACKBONES)}"
+    here = pathlib.Path.cwd()  # As one would type it from here.
+    name = path.relative_to(here) if path.is_relative_to(here) else path
+    return str(name), about + "docs/model_card.md says what it can do"
