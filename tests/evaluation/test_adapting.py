@@ -278,35 +278,36 @@ def test_distractors_depend_on_the_task_s_number_and_the_step_alone(options):
     assert first.tolist() != second.tolist()
 
 
+SYSTEMS = {
+    "conft": "mt_conft(steps=3;distractors=4;record=1;learning_rate=1e-2;loop={})",
+    "ata": "finetune_ata(epochs=2;pseudo=10;batch=3;record=1;loop={})",
+}
+
+
 @pytest.mark.parametrize(
-    ("devices", "chunk", "loop"),
+    ("system", "devices", "chunk", "loop"),
     [
-        (1, 4, "python"),
-        (2, 0, "compiled"),
-        pytest.param(8, 0, "python", marks=pytest.mark.devices8),
+        ("conft", 1, 4, "python"),
+        ("conft", 2, 0, "compiled"),
+        ("ata", 1, 4, "compiled"),
+        pytest.param("conft", 8, 0, "python", marks=pytest.mark.devices8),
+        pytest.param("ata", 8, 0, "python", marks=pytest.mark.devices8),
     ],
 )
-def test_contrast_with_the_source_divides_like_everything(
-    model, options, dataset, contrasted, devices, chunk, loop
+def test_systems_that_tune_divide_like_everything(
+    model, options, dataset, system, devices, chunk, loop
 ):
-    scorer = contrast(model, options, loop)
-    engine = Engine(chunk=chunk, devices=jax.devices()[:devices])
-    np.testing.assert_array_equal(run(scorer, dataset, engine, 5), contrasted)
-
-
-@pytest.fixture(scope="module")
-def contrasted(model, options, dataset):
-    """One task at a time."""
-    engine = Engine(chunk=1, devices=jax.devices()[:1])
-    return run(contrast(model, options, "python"), dataset, engine, 5)
-
-
-def contrast(model, options, loop):
-    text = f"mt_conft(steps=3;distractors=4;record=1;learning_rate=1e-2;loop={loop})"
-    entry = Entry(text, methods.get_method(text, image_size=tiny.SIZE))
-    return AdaptationScorer(
-        entry=entry, model=model, options=options, source=Numbered(options)
-    )
+    found = []
+    for divided in ({"chunk": 1}, {"chunk": chunk, "devices": devices}):
+        number = divided.pop("devices", 1)
+        engine = Engine(**divided, devices=jax.devices()[:number])
+        text = SYSTEMS[system].format(loop)
+        entry = Entry(text, methods.get_method(text, image_size=tiny.SIZE))
+        scorer = AdaptationScorer(
+            entry=entry, model=model, options=options, source=Numbered(options)
+        )
+        found.append(run(scorer, dataset, engine, 5))
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_method_that_gives_the_wrong_shape_is_told_before_the_work(options):
