@@ -251,7 +251,7 @@ def _averages(rows: list[Row]) -> list[Row]:
             "datasets": len(own),
             "accuracy": float(np.mean([row["accuracy"] for row in own])),
         }
-        for name in {"auroc", "fpr95"} & own[0].keys():
+        for name in [name for name in ("auroc", "fpr95") if name in own[0]]:
             average[name] = float(np.mean([row[name] for row in own]))
         if "gain" in own[0]:
             gains = [(row["gain"], row["gain_ci95"]) for row in own]

@@ -26,7 +26,8 @@ def arguments(flags):
     """What the program is given for a small run in some work directory."""
     config = [f"--config.{name}={value}" for name, value in flags.items()]
     config = [f"--config={ROOT}/configs/eval.py:test", *config]
-    config += ["--config.predictions=true"]
+    config += ["--config.predictions=true", "--config.distractor_queries=3"]
+    config += ["--config.way=4"]  # One class is left for the distractors.
     return lambda workdir: [f"--workdir={workdir}", *config]
 
 
