@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax as _jax
 
+from rdc_jax.core import advice as _advice
 from rdc_jax.core import calibration as _calibration
 from rdc_jax.core import losses as _losses
 from rdc_jax.core import preparation as _preparation
@@ -33,6 +34,9 @@ prepare = _checked_jit(_preparation.prepare, "steps")
 kl_loss = _checked_jit(_losses.kl_loss, "sign", "include_self")
 mse_loss = _checked_jit(_losses.mse_loss)
 attention_mask = _checked_jit(_losses.attention_mask)
+
+
+advise = _advice.advise
 
 
 @functools.cache
@@ -64,6 +68,7 @@ def get(method: str) -> Callable[..., _jax.Array]:
 __all__ = [
     "RDCOutput",
     "RDCParams",
+    "advise",
     "attention_mask",
     "calibrated_distances",
     "get",

@@ -1,6 +1,7 @@
 """The answers for a set of pictures: arrays, rows with names, a summary."""
 
 import dataclasses
+import functools
 import math
 import pathlib
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from rdc_jax.core.advice import Advice, advise
 from rdc_jax.predict.embedding import Pictures
 from rdc_jax.predict.task import Support
 
@@ -75,6 +77,17 @@ class Answers:
     unknown_above: float
     notes: tuple[str, ...] = ()
     backbone: str = ""
+
+    @functools.cached_property
+    def advice(self) -> Advice | None:
+        """Which method this task wants; None without queries."""
+        if not len(self.plain):
+            return None
+        unknown_q = np.full(len(self.plain), -1)
+        return advise(
+            np.concatenate([self.support.features, self.query.features]),
+            np.concatenate([self.support.labels, unknown_q]),
+        )
 
     @property
     def predicted(self) -> Int[np.ndarray, " q"]:
@@ -180,7 +193,8 @@ def sum_up(answers: Answers) -> list[str]:
             f"; {unknown} may be of none of the classes (farther than "
             f"{100 * answers.unknown_above:.3g}% of their pictures)"
         )
-    return [line, *accuracy(answers), *answers.notes]
+    advised = [f"advised: {answers.advice}"] if answers.advice else []
+    return [line, *accuracy(answers), *answers.notes, *advised]
 
 
 def accuracy(answers: Answers) -> list[str]:

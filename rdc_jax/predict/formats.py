@@ -68,6 +68,7 @@ def _as_json(answers: Answers) -> str:
     content = {
         **answers.summary,
         "notes": list(answers.notes),
+        "advice": answers.advice and answers.advice._asdict(),
         "predictions": predictions,
         "unreadable": [
             {"image": image, "reason": reason} for image, reason in answers.unreadable

@@ -8,6 +8,7 @@ import threadpoolctl
 from jaxtyping import Float, Float32, Int, Int32
 from sklearn.manifold import TSNE
 
+from rdc_jax.core.advice import advise
 from rdc_jax.reporting import drawing
 from rdc_jax.reporting.drawing import Drawing, Key
 from rdc_jax.reporting.runs import Run
@@ -60,12 +61,14 @@ class Example(NamedTuple):
       open: Whether it is unfolded at first.
       rows: Pictures by the features they are made from.
       legend: Of all of them.
+      advice: What ``rdc_jax.advise`` says of the task, without labels of queries.
     """
 
     title: str
     open: bool
     rows: dict[str, list[Drawing]]
     legend: tuple[Key, ...]
+    advice: str
 
 
 def read(run: Run, workdir: pathlib.Path) -> list[list[ExampleTask]]:
@@ -165,7 +168,9 @@ def _example(run: Run, task: list[ExampleTask], *, unfolded: bool) -> Example:
     ]
     keys.append(("◯", drawing.HURTS, "ring: a wrong answer"))
     keys.append(("⬤", drawing.INK, "large, with an edge: labelled image"))
-    return Example(title, unfolded, rows, tuple(keys))
+    none_q = np.full(len(first.labels_q), -1)
+    advice = advise(first.features, np.append(first.labels_s, none_q))
+    return Example(title, unfolded, rows, tuple(keys), str(advice))
 
 
 def _row(task: ExampleTask, methods: tuple[str, str]) -> list[Drawing]:

@@ -11,7 +11,7 @@ NOTEBOOKS = sorted(
 
 
 def test_there_are_notebooks():
-    assert {path.stem for path in NOTEBOOKS} == {"arrays", "own_pictures"}
+    assert {path.stem for path in NOTEBOOKS} == {"arrays", "gpu", "own_pictures"}
 
 
 @pytest.mark.slow

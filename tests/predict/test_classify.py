@@ -107,6 +107,12 @@ def test_accuracy_is_told_where_the_truth_is_known():
     assert f"({right[sure].sum()} of {sure.sum()})" in sum_up(known)[1]
 
 
+def test_a_method_is_advised():
+    answers, _ = answer(30)
+    assert answers.advice.queries == 30
+    assert sum_up(answers)[-1] == f"advised: {answers.advice}"
+
+
 @pytest.mark.parametrize("threshold", [0.29, 0.5, 0.57])
 def test_what_is_below_a_threshold_does_not_look_as_if_it_reached_it(threshold):
     assert percent(threshold) == f"{threshold:.0%}"
