@@ -104,9 +104,10 @@ def _described(tree: ast.Module, variants: list[str]) -> Iterator[tuple[str, str
 def _systems(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Variants that a file has in a dict of that name, by what they minimise."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SYSTEMS":
-            for name, method in ast.literal_eval(node.value).items():
-                yield f":{name}", f"--config.method='{method}', on few-shot tasks."
+        match node:
+            case ast.Assign(targets=[ast.Name("SYSTEMS")], value=ast.Dict() as value):
+                for name, method in ast.literal_eval(value).items():
+                    yield f":{name}", f"--config.method='{method}', on few-shot tasks."
 
 
 def _sections(*parts: tuple[str, str, str]) -> str:

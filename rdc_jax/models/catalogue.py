@@ -6,7 +6,7 @@ import pathlib
 import safetensors
 
 from rdc_jax.models import BACKBONES, weights
-from rdc_jax.runtime.text import two_columns
+from rdc_jax.runtime.text import paragraph, two_columns
 
 _FORMS = (
     ("WORKDIR", "of run_pretrain.py: the step of the best validation"),
@@ -27,7 +27,7 @@ def checkpoints() -> str:
     True
     """
     lines = ["accepted:", two_columns(_FORMS), "", "comes with the package:"]
-    networks = f"networks: {', '.join(BACKBONES)}"
+    networks = paragraph(f"networks: {', '.join(BACKBONES)}", indent=0)
     return "\n".join([*lines, two_columns([_packaged()]), "", networks])
 
 
