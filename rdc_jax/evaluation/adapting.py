@@ -67,7 +67,8 @@ class AdaptationScorer:
     @property
     def record(self) -> dict[str, Any]:
         """What the ledger notes of it."""
-        model = self.model.fingerprint
+        whole = self.method.head is not None
+        model = self.model.whole_fingerprint if whole else self.model.fingerprint
         record = {"columns": self.columns, "methods": [self.name], "model": model}
         if self.source is not None and self.method.source_images:
             record["source"] = self.source.fingerprint

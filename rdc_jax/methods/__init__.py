@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _BUILT_IN = (
     *("npc", "rdc", "rdc_ft", "finetune"),
-    *("gnn", "matching", "relation", "tpn"),
+    *("gnn", "head_tuning", "matching", "relation", "tpn"),
     *("alpha_tim", "bd_cspn", "label_propagation", "laplacian_shot", "ldp_tr"),
     *("logistic", "npc_prepared", "opta", "paddle", "proto_lp", "pt_map"),
     *("rdc_plus", "soft_kmeans", "tcpr", "tim"),

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from rdc_jax.core.rows import float_dtype
 from rdc_jax.methods.base import Method, Task
-from rdc_jax.models.heads.episode import Episode, make_episode
+from rdc_jax.models.heads.episode import Episode, Inputs, make_episode
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
 
@@ -37,18 +37,32 @@ class HeadMethod(Method):
     def check(self, task: Task, model: Model | None = None) -> None:
         """Refuse other heads, and heads for other numbers of classes."""
         super().check(task, model)
-        if model is None:
-            return
-        way = getattr(self.with_options(model).head, "way", None)
-        if way not in (None, task.num_classes):
-            raise UserError(
-                f"the head of this checkpoint is for {way} classes, the tasks have "
-                f"{task.num_classes}: set --config.way={way}, or train another head"
-            )
+        check_way(task, None if model is None else self.with_options(model))
 
     def with_options(self, model: Model) -> Model:
         """The model with what the method changes of its head's options."""
         return model
+
+
+def check_way(task: Task, model: Model | None) -> None:
+    """Refuse a head for another number of classes.
+
+    Raises:
+      UserError: It says for how many the head is.
+    """
+    way = getattr(model.head, "way", None) if model else None
+    if way not in (None, task.num_classes):
+        raise UserError(
+            f"the head of this checkpoint is for {way} classes, the tasks have "
+            f"{task.num_classes}: set --config.way={way}, or train another head"
+        )
+
+
+def inputs_of(model: Model) -> Inputs:
+    """What the model's head takes of its network."""
+    head: Any = model.head
+    kind: Inputs = head.inputs
+    return kind
 
 
 def replaced(model: Model, **options: Any) -> Model:
