@@ -32,8 +32,9 @@ class FinetuneOptions:
         training, then the running ones as training has updated them, which is what
         torch does with ``train()`` and then ``eval()``; the task's ``batch`` in both;
         or the checkpoint's ``running`` ones in both.
-      layers: Top-level modules that train, as in ``("block3", "block4")``; empty: all
-        of them; ``("none",)``: only what the objective adds.
+      layers: Modules that train, as in ``("block3", "block4")``, or ``("*norm*",)``;
+        empty: all of them; ``("none",)``: only what the objective adds.
+      lora: Rank of the changes to matrices: 0 for any change.
       augment: Each step sees the images through the random train transform.
       dtype: Of the network's computation: ``float32`` or ``bfloat16``.
       record: Steps after which the accuracy is noted too.
@@ -52,6 +53,7 @@ class FinetuneOptions:
     target: str = "each_step"
     batch_norm: str = "updated"
     layers: tuple[str, ...] = ()
+    lora: int = 0
     augment: bool = False
     dtype: str = "float32"
     record: tuple[int, ...] = ()
@@ -60,6 +62,7 @@ class FinetuneOptions:
     def __post_init__(self) -> None:
         at_least("finetune.steps", self.steps, 1)
         at_least("finetune.learning_rate", self.learning_rate, 0.0)
+        at_least("finetune.lora", self.lora, 0)
         at_least("finetune.alpha", self.alpha, 0.0)
         at_least("finetune.tau", self.tau, 1e-6)
         for step in self.record:

@@ -14,10 +14,12 @@ from rdc_jax.methods.adapt import Adaptation, on_features, test_images
 from rdc_jax.methods.base import Task
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.npc import nearest_prototype
+from rdc_jax.methods.trainable import divide, merge
 from rdc_jax.models.model import Model
-from rdc_jax.runtime.errors import UserError
 
 PyTree = Any
+
+_LORA = 1  # Folded into a task's key for the factors of low-rank changes.
 
 
 class State(NamedTuple):
@@ -25,7 +27,7 @@ class State(NamedTuple):
 
     Attributes:
       model: What does not train, and the running statistics.
-      params: Of the network's modules that train (``network``), and of what sits on
+      params: The network's weights that train (``network``), and those of what sits on
         the features (``head``).
       optimiser: State of the optimiser.
       targets: What ``start`` keeps for the loss.
@@ -117,7 +119,7 @@ class GradientAdaptation(Adaptation):
         images = test_images(task, self.image_size, self._edge(model))
         feat_nd, *_ = model.apply(images, train=self._by_batch)
         head_params, targets = self.start(key, feat_nd, task)
-        frozen, network = self._divided(model)
+        frozen, network = self._divided(model, jax.random.fold_in(key, _LORA))
         params = {"network": network, "head": head_params}
         return State(frozen, params, self._optimiser().init(params), targets)
 
@@ -177,21 +179,12 @@ class GradientAdaptation(Adaptation):
         keys = jax.random.split(key, len(images))
         return train_batch(keys, images, self.image_size)
 
-    def _divided(self, model: Model) -> tuple[Model, PyTree]:
-        """The model without the modules that train, and these."""
-        backbone = model.variables["params"]["backbone"]
-        names = self.finetune.layers or tuple(backbone)
-        names = () if names == ("none",) else names
-        for name in names:
-            if name not in backbone:
-                raise UserError(
-                    f"config.finetune.layers has {name!r}: the network's modules are "
-                    f"{', '.join(sorted(backbone))}"
-                )
-        rest = {name: tree for name, tree in backbone.items() if name not in names}
-        params = {**model.variables["params"], "backbone": rest}
-        frozen = model.replace(variables={**model.variables, "params": params})
-        return frozen, {name: backbone[name] for name in names}
+    def _divided(self, model: Model, key: Key[Array, ""]) -> tuple[Model, PyTree]:
+        """The model without the weights that train, and these."""
+        params = model.variables["params"]
+        options = self.finetune
+        rest, network = divide(params["backbone"], options.layers, options.lora, key)
+        return _with_backbone(model, rest), network
 
     def _optimiser(self) -> optax.GradientTransformation:
         rate = self.finetune.learning_rate
@@ -204,7 +197,11 @@ class GradientAdaptation(Adaptation):
 
 
 def _merged(model: Model, network: PyTree) -> Model:
-    """The model with these modules' weights."""
-    params = model.variables["params"]
-    params = {**params, "backbone": {**params["backbone"], **network}}
+    """The model with these weights."""
+    rest = model.variables["params"]["backbone"]
+    return _with_backbone(model, merge(rest, network))
+
+
+def _with_backbone(model: Model, backbone: PyTree) -> Model:
+    params = {**model.variables["params"], "backbone": backbone}
     return model.replace(variables={**model.variables, "params": params})
