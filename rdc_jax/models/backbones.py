@@ -6,8 +6,17 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from rdc_jax.models.conv import Implementation
-from rdc_jax.models.resnet import ResNet10, ResNet12, ResNet18
+from rdc_jax.models.convnext import ConvNeXt, ConvNeXtTiny
+from rdc_jax.models.resnet import (
+    ResNet10,
+    ResNet12,
+    ResNet18,
+    ResNet34,
+    ResNet50,
+    residual,
+)
 from rdc_jax.models.vit import ViT, ViTBase, ViTLarge, ViTSmall, ViTTiny
+from rdc_jax.models.wide_resnet import WideResNet
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.registry import Registry
 
@@ -16,6 +25,12 @@ BACKBONES: Registry[nn.Module] = Registry(
     resnet10=ResNet10,
     resnet12=ResNet12,
     resnet18=ResNet18,
+    resnet34=ResNet34,
+    resnet50=ResNet50,
+    resnet=residual,
+    wrn_28_10=WideResNet,
+    convnext_tiny=ConvNeXtTiny,
+    convnext=ConvNeXt,
     vit=ViT,
     vit_tiny=ViTTiny,
     vit_small=ViTSmall,

@@ -1,7 +1,7 @@
 """The residual networks of the few-shot field, as Flax linen modules."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ Norm = Callable[..., nn.Module]
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions and a shortcut.
 
-    The shortcut is the identity where the channels stay the same, else a 1x1
+    The shortcut is the identity where channels and size stay the same, else a 1x1
     convolution and a batch norm.
 
     Attributes:
@@ -50,7 +50,49 @@ class BasicBlock(nn.Module):
         y = nn.relu(self.norm(dtype=self.dtype, name="norm1")(y, train=train))
         y = conv(self.features, 3, name="conv2")(y)
         y = last_norm(name="norm2")(y, train=train)
-        if x.shape[-1] != self.features:
+        if x.shape[-1] != self.features or self.stride > 1:
+            x = conv(self.features, 1, self.stride, name="shortcut_conv")(x)
+            x = last_norm(name="shortcut_norm")(x, train=train)
+        return nn.relu(x + y)
+
+
+class Bottleneck(nn.Module):
+    """A 1x1, a 3x3 and a 1x1 convolution, and a shortcut (ResNet-50).
+
+    Attributes:
+      features: Output channels; a quarter of them between the convolutions.
+      stride: Of the 3x3 convolution, and of the shortcut.
+      early: Put the stride into the first convolution instead, as the network was
+        published; nearly all weights there are have it in the second.
+      dtype: Of the computation.
+      conv: Implementation of the convolutions.
+      norm: As in ``BasicBlock``.
+      last_norm: As in ``BasicBlock``, after the third convolution.
+    """
+
+    features: int
+    stride: int = 1
+    early: bool = False
+    dtype: Any = jnp.float32
+    conv: Implementation = "auto"
+    norm: Norm = BatchNorm
+    last_norm: Norm | None = None
+
+    @nn.compact
+    def __call__(
+        self, x: Float[Array, "b h w i"], *, train: bool
+    ) -> Float[Array, "b h2 w2 o"]:
+        """Apply the block."""
+        conv = functools.partial(Conv, dtype=self.dtype, implementation=self.conv)
+        last_norm = functools.partial(self.last_norm or self.norm, dtype=self.dtype)
+        first, second = (self.stride, 1) if self.early else (1, self.stride)
+        y, inner = x, self.features // 4
+        for i, size, stride in ((1, 1, first), (2, 3, second)):
+            y = conv(inner, size, stride, name=f"conv{i}")(y)
+            y = nn.relu(self.norm(dtype=self.dtype, name=f"norm{i}")(y, train=train))
+        y = conv(self.features, 1, name="conv3")(y)
+        y = last_norm(name="norm3")(y, train=train)
+        if x.shape[-1] != self.features or self.stride > 1:
             x = conv(self.features, 1, self.stride, name="shortcut_conv")(x)
             x = last_norm(name="shortcut_norm")(x, train=train)
         return nn.relu(x + y)
@@ -100,8 +142,14 @@ class ResNet(nn.Module):
     Attributes:
       blocks: One constructor a block; called with the fields ``dtype`` to
         ``last_norm`` and ``name``.
+    <<<<<<< HEAD
       stem: Whether to begin with the 7x7 stride-2 convolution and 3x3 max-pool.
       dtype: Type of the computation; parameters and BN statistics are float32.
+    =======
+      stem: Channels of the 7x7 stride-2 convolution that begins, with a 3x3 max-pool;
+        0: none.
+      dtype: Of the computation; parameters and BN statistics are float32.
+    >>>>>>> 7d21b8e (wip2)
       conv: Implementation of the convolutions: ``auto`` or ``xla``.
       norm: Norm of the stem and the blocks, see ``BasicBlock``. One that draws random
         numbers in training takes them from the stream ``noise``:
@@ -110,7 +158,7 @@ class ResNet(nn.Module):
     """
 
     blocks: tuple[Callable[..., nn.Module], ...]
-    stem: bool = True
+    stem: int = 64
     dtype: Any = jnp.float32
     conv: Implementation = "auto"
     norm: Norm = BatchNorm
@@ -133,7 +181,7 @@ class ResNet(nn.Module):
         out = {}
         x = images.astype(self.dtype)
         if self.stem:
-            x = Conv(64, 7, 2, self.dtype, self.conv, name="stem_conv")(x)
+            x = Conv(self.stem, 7, 2, self.dtype, self.conv, name="stem_conv")(x)
             x = self.norm(dtype=self.dtype, name="stem_norm")(x, train=train)
             x = max_pool(nn.relu(x), size=3, stride=2, padding=1)
             out["stem"] = x
@@ -151,24 +199,49 @@ class ResNet(nn.Module):
         return out["features"], out
 
 
-def _basic(repeats: int) -> tuple[Callable[..., nn.Module], ...]:
-    """Four stages of 64 to 512 channels; all but the first begin by halving."""
-    return tuple(
-        functools.partial(BasicBlock, features, 2 if stage and not repeat else 1)
-        for stage, features in enumerate((64, 128, 256, 512))
-        for repeat in range(repeats)
+def residual(
+    depths: Sequence[int],
+    widths: Sequence[int] = (64, 128, 256, 512),
+    *,
+    bottleneck: bool = False,
+    early: bool = False,
+    **options: Any,
+) -> ResNet:
+    """Make a residual network of stages.
+
+    Args:
+      depths: Blocks of each stage; all stages but the first begin by halving.
+      widths: Channels that leave each stage.
+      bottleneck: Whether blocks are ``Bottleneck``.
+      early: See ``Bottleneck``.
+      **options: Of ``ResNet``.
+    """
+    block = functools.partial(Bottleneck, early=early) if bottleneck else BasicBlock
+    blocks = tuple(
+        functools.partial(block, width, 2 if stage and not repeat else 1)
+        for stage, (depth, width) in enumerate(zip(depths, widths, strict=True))
+        for repeat in range(depth)
     )
+    return ResNet(blocks, **options)
 
 
-ResNet10 = functools.partial(ResNet, _basic(1))
+ResNet10 = functools.partial(residual, (1, 1, 1, 1))
 """The lineage's ResNet10: 512 features, 4,905,792 parameters."""
 
-ResNet18 = functools.partial(ResNet, _basic(2))
-"""The lineage's ResNet18: 512 features."""
+ResNet18 = functools.partial(residual, (2, 2, 2, 2))
+"""ResNet18, which is the lineage's too: 512 features."""
+
+ResNet34 = functools.partial(residual, (3, 4, 6, 3))
+"""ResNet34: 512 features."""
+
+ResNet50 = functools.partial(
+    residual, (3, 4, 6, 3), (256, 512, 1024, 2048), bottleneck=True
+)
+"""ResNet50 with the stride in the 3x3 convolutions: 2,048 features."""
 
 ResNet12 = functools.partial(
     ResNet,
     tuple(functools.partial(PoolingBlock, n) for n in (64, 160, 320, 640)),
-    stem=False,
+    stem=0,
 )
 """The wide ResNet12 of MetaOptNet and RFS, without DropBlock: 640 features."""

@@ -127,6 +127,40 @@ def _siglip(t):
     return network, features
 
 
+def _resnet(t, **options):
+    sizes = {"embedding_size": 8, "depths": [1, 2, 1]}
+    network = t.ResNetModel(t.ResNetConfig(**sizes, **options))
+    return network, lambda x: network(x).pooler_output
+
+
+def _convnext(t):
+    config = t.ConvNextConfig(hidden_sizes=[8, 16, 24], depths=[1, 2, 1], num_stages=3)
+    network = t.ConvNextModel(config)
+    return network, lambda x: network(x).pooler_output
+
+
+def _of_the_field(folder, network):
+    """A file of weights alone, as the few-shot field's code saves it."""
+    import torch
+
+    torch.save({"state": randomise(network).state_dict()}, folder / "best.pth")
+    return functools.partial(_call, network)
+
+
+def _wide_resnet(folder):
+    pytest.importorskip("torch")
+    from models.torch_wide import WideResNet
+
+    return _of_the_field(folder, WideResNet(depth=10, widen=1))
+
+
+def _resnet12(folder):
+    pytest.importorskip("torch")
+    from models.torch_wide import ResNet12
+
+    return _of_the_field(folder, ResNet12())
+
+
 TIMM = {"img_size": 28, "patch_size": 7, "embed_dim": 32, "depth": 2, "num_heads": 2}
 MADE = {
     "dinov2": lambda f: _hugging_face(f, _dinov2),
@@ -138,6 +172,21 @@ MADE = {
     "clip": lambda f: _hugging_face(f, _clip),
     "clip_vision_model": lambda f: _hugging_face(f, _clip_tower),
     "siglip": lambda f: _hugging_face(f, _siglip),
+    "resnet": lambda f: _hugging_face(
+        f,
+        functools.partial(_resnet, hidden_sizes=[16, 32, 64], layer_type="bottleneck"),
+    ),
+    "resnet basic": lambda f: _hugging_face(
+        f, functools.partial(_resnet, hidden_sizes=[8, 8, 16], layer_type="basic")
+    ),
+    "convnext": lambda f: _hugging_face(f, _convnext),
+    "wide resnet": _wide_resnet,
+    "resnet12": _resnet12,
+    "timm resnet50": lambda f: _timm(f, "resnet50", layers=[1, 1, 2, 1]),
+    "timm resnet34": lambda f: _timm(f, "resnet34", layers=[1, 2, 1, 1]),
+    "timm convnext": lambda f: _timm(
+        f, "convnext_atto", depths=[1, 1, 2, 1], dims=[8, 12, 16, 24]
+    ),
     "timm vit": lambda f: _timm(f, "vit_tiny_patch16_224", **TIMM, **DYNAMIC),
     "timm dinov2 registers": lambda f: _timm(
         f, "vit_small_patch14_reg4_dinov2", **TIMM, **DYNAMIC

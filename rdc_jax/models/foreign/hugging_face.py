@@ -46,8 +46,8 @@ def read(files: Files) -> Known:
     kind = files.config["model_type"]
     if kind not in _KINDS:
         raise UserError(
-            f"{files.path} is a {kind}: known are {', '.join(_KINDS)}; for others see "
-            "docs/own_model.md, any PyTorch network"
+            f"{files.path} is a {kind}: known are {', '.join(_KINDS)}, resnet, "
+            "convnext; docs/own_model.md says how to use others"
         )
     return _KINDS[kind](files)
 

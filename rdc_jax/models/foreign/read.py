@@ -4,11 +4,17 @@ import os
 from typing import Any
 
 from rdc_jax.models import torch_format
-from rdc_jax.models.foreign import files, hugging_face, open_clip, timm
+from rdc_jax.models.foreign import (
+    convolutional,
+    files,
+    hugging_face,
+    open_clip,
+    timm,
+)
 from rdc_jax.models.foreign.convert import Variables, convert
 from rdc_jax.runtime.errors import UserError
 
-_LIBRARIES = (hugging_face, open_clip, timm)
+_LIBRARIES = (convolutional, hugging_face, open_clip, timm)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Variables, dict[str, Any]] | None:
