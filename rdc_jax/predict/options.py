@@ -99,10 +99,12 @@ def _add_method(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "--checkpoint",
+        "--backbone",
         metavar="PATH",
         default="packaged",
-        help="a work directory of run_pretrain.py, a torch file (399.tar) or a "
-        ".safetensors file; by default the weights that come with the package",
+        help="a work directory of run_pretrain.py, a torch file (399.tar), a "
+        ".safetensors file, a directory of Hugging Face or timm, or FILE.py:NAME "
+        "(docs/own_model.md); by default the weights that come with the package",
     )
     add(
         "--image_size",
