@@ -205,7 +205,11 @@ def residual(
     *,
     bottleneck: bool = False,
     early: bool = False,
-    **options: Any,
+    stem: int = 64,
+    dtype: Any = jnp.float32,
+    conv: Implementation = "auto",
+    norm: Norm = BatchNorm,
+    last_norm: Norm | None = None,
 ) -> ResNet:
     """Make a residual network of stages.
 
@@ -214,7 +218,11 @@ def residual(
       widths: Channels that leave each stage.
       bottleneck: Whether blocks are ``Bottleneck``.
       early: See ``Bottleneck``.
-      **options: Of ``ResNet``.
+      stem: See ``ResNet``, as the others.
+      dtype: Of the computation.
+      conv: Implementation of the convolutions.
+      norm: Of the stem and the blocks.
+      last_norm: Of the blocks.
     """
     block = functools.partial(Bottleneck, early=early) if bottleneck else BasicBlock
     blocks = tuple(
@@ -222,7 +230,7 @@ def residual(
         for stage, (depth, width) in enumerate(zip(depths, widths, strict=True))
         for repeat in range(depth)
     )
-    return ResNet(blocks, **options)
+    return ResNet(blocks, stem, dtype, conv, norm, last_norm)
 
 
 ResNet10 = functools.partial(residual, (1, 1, 1, 1))

@@ -10,6 +10,7 @@ from typing import Any
 
 from rdc_jax.data.task_spec import TaskSpec
 from rdc_jax.methods.optimiser import OptimiserOptions
+from rdc_jax.models.preprocessing import FIELD, Preprocessing
 from rdc_jax.models.resnet import Norm
 from rdc_jax.runtime.config_values import at_least, below_one, numbers, one_of, words
 from rdc_jax.runtime.errors import UserError
@@ -123,6 +124,8 @@ class Options:
       validation: Tasks on held-out classes.
       last_norm: Of the blocks of residual networks, see ``BasicBlock``. Not of the
         config: objectives set it for those that they wrap.
+      arch_options: Of the backbone, as of ``init_from``.
+      preprocessing: Of images for the backbone, as of ``init_from``.
     """
 
     source: str
@@ -150,6 +153,8 @@ class Options:
     episode: TaskSpec
     validation: ValidationOptions
     last_norm: Norm | None = None
+    arch_options: tuple[tuple[str, Any], ...] = ()
+    preprocessing: Preprocessing = FIELD
 
     def __post_init__(self) -> None:
         one_of("dtype", self.dtype, ("float32", "bfloat16"))

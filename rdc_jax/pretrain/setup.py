@@ -1,5 +1,6 @@
 """A run with all its parts, made from its options and images."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from rdc_jax.methods.optimiser import make_optimiser, make_schedule
 from rdc_jax.models.load import load_backbone
 from rdc_jax.models.model import Model, Variables
+from rdc_jax.models.preprocessing import Preprocessing
 from rdc_jax.pretrain.input_pipeline import RunImages, images_a_step, make_batches
 from rdc_jax.pretrain.objectives import get_objective
 from rdc_jax.pretrain.options import Options, crop_sizes
@@ -46,6 +48,9 @@ class Run:
         Raises:
           UserError: The parts do not fit together.
         """
+        self._given: Variables = {}
+        if options.init_from:
+            options, self._given = _begin_from(options)
         self.options, self._images = options, images
         self.layout = processes.make_layout()
         class_names = images.base.class_names
@@ -66,16 +71,6 @@ class Run:
         self._optimiser = make_optimiser(options.optimiser, self.schedule)
         if own := getattr(self.objective, "optimiser", None):
             self._optimiser = own(self._optimiser)
-        self._given: Variables = {}
-        if path := options.init_from:
-            model = load_backbone(path)
-            if model.arch != options.arch:
-                raise UserError(
-                    f"{path} is a {model.arch}, the run's backbone is a "
-                    f"{options.arch}: set --config.arch={model.arch}, or another "
-                    "--config.init_from"
-                )
-            self._given = model.variables
         self.metadata = {
             "config": config,
             "arch": spec.arch,
@@ -86,6 +81,10 @@ class Run:
             "class_names": list(class_names),
             "image_size": options.image_size,
         }
+        if spec.arch_options:
+            self.metadata["arch_options"] = dict(spec.arch_options)
+        if colours := spec.preprocessing.noted:
+            self.metadata["preprocessing"] = colours
         if spec.head:
             head = {"head": spec.head, "head_options": dict(spec.head_options)}
             self.metadata.update(head)
@@ -122,3 +121,27 @@ class Run:
     def is_due(self, step: int, every: int) -> bool:
         """Tell whether something that happens every few steps is due at this one."""
         return step == self.total_steps or (every > 0 and step % every == 0)
+
+
+def _begin_from(options: Options) -> tuple[Options, Variables]:
+    """Options with the architecture of the backbone to begin from, and its weights.
+
+    Images are decoded as for any run; the network's own colours stay.
+
+    Raises:
+      UserError: It is another architecture than the run's.
+    """
+    model = load_backbone(options.init_from)
+    if model.arch != options.arch:
+        raise UserError(
+            f"{options.init_from} is a {model.arch}, the run's backbone is a "
+            f"{options.arch}: set --config.arch={model.arch}, or another "
+            "--config.init_from"
+        )
+    own = model.preprocessing
+    changed = dataclasses.replace(
+        options,
+        arch_options=model.spec.arch_options,
+        preprocessing=Preprocessing(mean=own.mean, std=own.std),
+    )
+    return changed, model.variables

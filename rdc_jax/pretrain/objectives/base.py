@@ -246,7 +246,14 @@ def spec_of(options: Options, **parts: Any) -> Spec:
     Raises:
       UserError: The backbone has no norm to put another one in the place of.
     """
-    spec = Spec(options.arch, dtype=options.dtype, conv=options.conv, **parts)
+    spec = Spec(
+        options.arch,
+        options.arch_options,
+        dtype=options.dtype,
+        conv=options.conv,
+        preprocessing=options.preprocessing,
+        **parts,
+    )
     if options.last_norm is None:
         return spec
     if "last_norm" not in inspect.signature(BACKBONES.find(options.arch)).parameters:
@@ -255,7 +262,11 @@ def spec_of(options: Options, **parts: Any) -> Spec:
             f"which {options.arch} has not: set --config.arch=resnet10"
         )
     network = create(
-        spec.arch, dtype=spec.dtype, conv=spec.conv, last_norm=options.last_norm
+        spec.arch,
+        dtype=spec.dtype,
+        conv=spec.conv,
+        last_norm=options.last_norm,
+        **dict(spec.arch_options),
     )
     return dataclasses.replace(spec, network=network)
 
