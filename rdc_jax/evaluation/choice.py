@@ -65,10 +65,7 @@ def expanded(config: Config) -> dict[str, Any]:
 def choose(config: Config, workdir: pathlib.Path, evaluate: Evaluate) -> Choice:
     """Choose among the alternatives of a config's methods.
 
-    Args:
-      config: The run's config, as a plain dict.
-      workdir: Folder that the run writes to.
-      evaluate: Evaluates a config in a work directory.
+    ``evaluate`` evaluates a config in a work directory.
 
     Raises:
       UserError: There is nothing to choose, or the classes would be tested.

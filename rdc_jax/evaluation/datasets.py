@@ -197,11 +197,6 @@ class DataSet:
 class Source:
     """The data set that distractors are drawn from (``config.source``).
 
-    Args:
-      options: The typed config of the run.
-      square: How its images are decoded.
-      cache_dir: For decoded images.
-
     Raises:
       UserError: It is missing, or was not asked for.
     """

@@ -59,11 +59,6 @@ def count(
 
     The sets and the Jaccard distances are those that RDC computes in the original
     space; compiled together with it, they are not computed twice.
-
-    Args:
-      task: Its features.
-      labels_q: Classes of the queries.
-      params: Of RDC.
     """
     labels_n = jnp.concatenate([task.support_labels, labels_q])
     n, s = len(labels_n), len(task.support_labels)
@@ -120,10 +115,7 @@ def neighbour_sets(
 ) -> dict[str, float | None]:
     """Turn the counts of a data set and shot into shares in percent and means.
 
-    Args:
-      counts: With ``COLUMNS``.
-      spec: The shape of the tasks.
-      foreign: Queries of none of its classes in a task.
+    ``foreign`` queries of a task are of none of its classes.
 
     Returns:
       ``purity_before`` and ``purity_after`` expansion (None where no query has
@@ -161,10 +153,7 @@ def gains_by_purity(
 
     Tasks of all data sets are taken together, for purity varies within each of them.
 
-    Args:
-      counts: By data set, with ``COLUMNS``.
-      options: The typed config of the run.
-      shot: Labelled images a class.
+    ``counts`` are by data set, with ``COLUMNS``.
 
     Returns:
       For each range of purity after expansion and each transductive method: its gain
@@ -214,11 +203,6 @@ def accuracy_by_step(
     counts: Counts, options: Options, shot: Shot
 ) -> list[dict[str, Any]]:
     """Read accuracies along fine-tuning from the columns ``method@step``.
-
-    Args:
-      counts: Right answers in the tasks of a data set.
-      options: The typed config of the run.
-      shot: Labelled images a class.
 
     Returns:
       For each recorded step and the last one: ``method``, ``title``, ``step``,

@@ -93,8 +93,8 @@ def write(
 def run_id(header: Mapping[str, Any]) -> str:
     """Name a run by what its tasks and answers are a function of.
 
-    Args:
-      header: Of the ledger; ``provenance`` of ``results.json`` is the same.
+    ``header`` is the ledger's, or ``provenance`` of ``results.json``, which is the
+    same.
     """
     parts = {name: header.get(name) for name in ("checkpoint", "data")}
     config = {name: header["config"].get(name) for name in _DECIDING}

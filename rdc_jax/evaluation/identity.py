@@ -22,12 +22,6 @@ def identify(
 ) -> dict[str, Any]:
     """Collect what the results depend on, as far as it is the same for all methods.
 
-    Args:
-      config: As the run was told.
-      options: The same, read.
-      model: Of ``config.checkpoint``.
-      datasets: What tasks are drawn from.
-
     Returns:
       Something JSON can hold.
     """

@@ -69,9 +69,7 @@ class Stage(NamedTuple):
 class Ledger:
     """The ledger of one work directory; only one process may have it open.
 
-    Args:
-      path: The file; made if it is missing.
-      header: What the results are a function of, JSON-able.
+    ``header`` says what the results are a function of.
 
     Attributes:
       groups: What is counted for each group of methods, in the order they were begun.
@@ -111,9 +109,7 @@ class Ledger:
     def begin(self, group: str, record: Mapping[str, Any]) -> None:
         """Note what is counted for a group of methods.
 
-        Args:
-          group: Its name.
-          record: JSON-able: ``columns``, and what else the counts are a function of.
+        ``record`` has ``columns``, and what else the counts are a function of.
 
         Raises:
           UserError: Something else is on record, or the disk is full.

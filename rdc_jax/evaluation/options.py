@@ -208,9 +208,6 @@ class Options:
     def from_config(cls, config: Mapping[str, Any]) -> "Options":
         """Read a config; every field of it is used, and every field is checked.
 
-        Args:
-          config: A plain dict of the fields of ``configs/eval.py``.
-
         Raises:
           UserError: A value is not possible; the message names the field.
         """

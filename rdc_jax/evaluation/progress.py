@@ -45,12 +45,7 @@ class Progress(progress.Progress):
     ) -> None:
         """Count tasks and show how it goes.
 
-        Args:
-          stage: What they belong to.
-          episodes: How many they are.
-          seconds: What they took.
-          accuracy_e: Accuracies of one method on the stage so far, in percent.
-          method: Its name.
+        ``accuracy_e`` are one method's on the stage so far, in percent.
         """
         self.advance(episodes)
         self._left[stage.group] -= episodes

@@ -30,10 +30,7 @@ Part = Literal["answers", "distances"]
 class Record:
     """The record of one work directory; only one process may have it open.
 
-    Args:
-      workdir: Folder that the run writes to.
-      header: What the results are a function of, JSON-able.
-      options: The typed config of the run.
+    ``header`` says what the results are a function of.
 
     Attributes:
       ledger: Counts of all tasks.
@@ -68,10 +65,7 @@ class Record:
     def append(self, stage: Stage, first: int, judged: Judged) -> None:
         """Add tasks of a stage; they are on disk when this returns.
 
-        Args:
-          stage: What they belong to; the ledger knows its group.
-          first: Number of the first of them, at most ``done``.
-          judged: What is kept of them.
+        ``first`` is the number of the first of them, at most ``done``.
 
         Raises:
           UserError: The disk is full; or tasks that the ledger has, computed again

@@ -221,11 +221,7 @@ def _pretrained(options: Options, workdir: pathlib.Path) -> pathlib.Path:
 class _Run:
     """The work of a run, scorer by scorer and data set by data set.
 
-    Args:
-      options: The typed config of the run.
-      model: Of ``config.checkpoint``.
-      scorers: What is counted.
-      record: In the first process; None in others.
+    Only the first process has a ``record``.
     """
 
     def __init__(

@@ -29,11 +29,7 @@ _UNKNOWN = {
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """Write the content of ``results.json`` as a document.
-
-    Args:
-      results: See ``rdc_jax.evaluation.results.collect``.
-    """
+    """Write the content of ``results.json`` as a document."""
     parts = [_heading(results), *_chosen(results.get("choice"))]
     for shot in dict.fromkeys(row["shot"] for row in results["rows"]):
         parts += [f"## {shot}-shot", *_tables(results, shot)]

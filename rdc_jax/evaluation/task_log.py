@@ -55,9 +55,8 @@ class TaskLog:
     def append(self, first: int, rows: Shaped[np.ndarray, "e ..."]) -> None:
         """Add the arrays of consecutive tasks; they are on disk when this returns.
 
-        Args:
-          first: Number of the first of them, at most ``done``.
-          rows: Their arrays; those of tasks on record are passed over.
+        ``first`` is the number of the first of them, at most ``done``; those on record
+        are passed over.
 
         Raises:
           UserError: The disk is full, or the folder cannot be written.

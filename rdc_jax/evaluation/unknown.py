@@ -49,11 +49,7 @@ def row(
 ) -> dict[str, Any]:
     """Give AUROC and FPR@95 of a method in percent, means over tasks.
 
-    Args:
-      counts: Counts of one data set and shot.
-      name: The method's name in the results.
-      known: Queries of some class in a task.
-      foreign: Queries of none.
+    In a task, queries of some class are ``known``, those of none ``foreign``.
     """
     pairs, passed = (counts[column] for column in columns(name))
     auroc = statistics.mean(100 * pairs / (2 * known * foreign))
