@@ -9,7 +9,6 @@ from jaxtyping import Array, Float, Int, Key
 from rdc_jax.data.transforms import pseudo_set, versions_of
 from rdc_jax.methods.base import Task, register
 from rdc_jax.methods.finetune_guo import FinetuneGuo
-from rdc_jax.methods.optimiser import dampened_sgd
 from rdc_jax.methods.tuned import State
 
 
@@ -31,13 +30,8 @@ class FinetuneATA(FinetuneGuo):
     pseudo: int = 75
 
     def optimiser(self) -> optax.GradientTransformation:
-        """Momentum, dampening and decay of all weights."""
-        return dampened_sgd(
-            self.learning_rate,
-            momentum=self.momentum,
-            dampening=self.dampening,
-            weight_decay=self.weight_decay,
-        )
+        """The same for network and head."""
+        return self.dampened()
 
     def samples(
         self, key: Key[Array, ""], state: State, task: Task

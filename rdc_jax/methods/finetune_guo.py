@@ -57,15 +57,18 @@ class FinetuneGuo(Tuned):
 
     def optimiser(self) -> optax.GradientTransformation:
         """One for the network, another for the head."""
-        head = dampened_sgd(
+        kinds = {"network": "network", "head": "head"}
+        network = optax.sgd(self.learning_rate)
+        return optax.partition({"network": network, "head": self.dampened()}, kinds)
+
+    def dampened(self) -> optax.GradientTransformation:
+        """SGD with momentum, dampening and decay."""
+        return dampened_sgd(
             self.learning_rate,
             momentum=self.momentum,
             dampening=self.dampening,
             weight_decay=self.weight_decay,
         )
-        network = optax.sgd(self.learning_rate)
-        kinds = {"network": "network", "head": "head"}
-        return optax.partition({"network": network, "head": head}, kinds)
 
     def start(self, key: Key[Array, ""], width: int, task: Task) -> Any:
         """A linear head with random weights."""

@@ -15,7 +15,6 @@ from rdc_jax.data.transforms import between_0_and_1
 from rdc_jax.methods.adapt import Adaptation, on_features
 from rdc_jax.methods.base import Task, register
 from rdc_jax.methods.finetune_guo import FinetuneGuo
-from rdc_jax.methods.optimiser import dampened_sgd
 from rdc_jax.methods.tuned import Loss, State, forward, nearest_by_cosine
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
@@ -29,12 +28,7 @@ class Momentum(FinetuneGuo):
 
     def optimiser(self) -> optax.GradientTransformation:
         """The same for network, decoder and head."""
-        return dampened_sgd(
-            self.learning_rate,
-            momentum=self.momentum,
-            dampening=self.dampening,
-            weight_decay=self.weight_decay,
-        )
+        return self.dampened()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
