@@ -17,12 +17,7 @@ _VARIANTS = re.compile(r"\[:([\w|:]+)\]")
 def for_evaluation(
     folder: pathlib.Path, data_dir: str | os.PathLike[str] | None = None
 ) -> str:
-    """What ``run_eval.py --list`` prints.
-
-    Args:
-      folder: Where the config files are.
-      data_dir: Where data sets are looked for.
-    """
+    """What ``run_eval.py --list`` prints."""
     return _sections(
         ("configs", "--config=FILE:VARIANT", configs(folder, leave_out="pretrain")),
         ("methods", "--config.methods=NAME,NAME", methods()),
@@ -42,10 +37,7 @@ def for_pretraining(
 ) -> str:
     """What ``run_pretrain.py --list`` prints.
 
-    Args:
-      folder: Where the config files are.
-      objectives: Each described by the first line of its docstring.
-      data_dir: Where data sets are looked for.
+    Objectives are described by the first line of their docstrings.
     """
     described = [
         (name, (make.__doc__ or "").strip().partition("\n")[0])
@@ -66,9 +58,8 @@ def for_pretraining(
 def configs(folder: pathlib.Path, *, leave_out: str = "") -> str:
     """List config files with their variants.
 
-    Args:
-      folder: Searched with what is below it; shown by its own name.
-      leave_out: A file to pass over, without its suffix.
+    ``folder`` is searched with what is below it, and shown by its own name. The file
+    ``leave_out``, without its suffix, is passed over.
     """
     # Those of the folder itself come first.
     files = sorted(folder.rglob("*.py"), key=lambda path: (len(path.parts), path))

@@ -110,11 +110,6 @@ def _open_held_out(options: Options) -> ImageSet | None:
 def images_a_step(options: Options, objective: Objective, available: int) -> int:
     """Count the images of one step, over all devices.
 
-    Args:
-      options: The typed config of the run.
-      objective: Says what its batches are of.
-      available: Number of images there are.
-
     Raises:
       UserError: The step cannot be split over the devices, or is too large.
     """
@@ -140,12 +135,8 @@ def make_batches(
 ) -> Iterator[dict[str, np.ndarray]]:
     """Make this process's rows of each step's batch.
 
-    Args:
-      options: The typed config of the run.
-      objective: Takes shuffled images, all of them once an epoch; or a few-shot task a
-        step; or images and tasks of several domains.
-      images: Of the run.
-      start: Number of the first step.
+    An objective takes shuffled images, all of them once an epoch; or a few-shot task a
+    step; or images and tasks of several domains.
 
     Yields:
       Arrays ``image``, ``label`` and ``aspect``.

@@ -53,14 +53,7 @@ def create_state(
     *,
     average: bool,
 ) -> TrainState:
-    """Make the state before the first step.
-
-    Args:
-      objective: Names the metrics to sum.
-      optimiser: Makes its part of the state.
-      variables: To start from.
-      average: Whether to keep a moving average of them.
-    """
+    """Make the state before the first step."""
     return TrainState(
         step=jnp.zeros((), jnp.int32),
         variables=variables,
@@ -166,12 +159,9 @@ def augment(
 ) -> Float[Array, "b {size} {size} 3"]:
     """Crop, jitter, mirror and normalise a batch.
 
-    Args:
-      key: Of the step. An image's own key depends on its place in the global batch, not
-        on the device or process that has it.
-      images: As they are stored, squeezed into squares.
-      aspects: Width over height of each before that.
-      size: Edge of the crops.
+    An image's own key depends on its place in the global batch, not on the device or
+    process that has it. Images are stored squeezed into squares; ``aspects`` are their
+    widths over heights before that.
     """
     places_b = jnp.arange(jnp.shape(images)[0])
     keys_b = jax.vmap(lambda place: jax.random.fold_in(key, place))(places_b)

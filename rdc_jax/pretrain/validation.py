@@ -35,12 +35,6 @@ def make_validate(
 ) -> Validate:
     """Prepare the validation of a run: the same tasks each time.
 
-    Args:
-      objective: Names the method that answers.
-      pixels: Images of the held-out classes.
-      options: The typed config of the run.
-      layout: Images are sharded, features replicated.
-
     Returns:
       A function from variables to named accuracies in percent.
 

@@ -22,10 +22,7 @@ def scaled(
 ) -> Float[np.ndarray, "..."]:
     """Distances as ``RDCParams.distance`` names them.
 
-    Args:
-      squared: Squared distances.
-      largest: The largest squared distance of each one's row.
-      distance: ``euclidean`` or ``squared_max``.
+    ``largest`` is the largest squared distance of each one's row.
     """
     if distance == "euclidean":
         return np.sqrt(squared)

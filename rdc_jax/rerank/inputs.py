@@ -74,10 +74,7 @@ def read_features(
 ) -> Rows:
     """Read features from a .npy or .npz file, and maybe labels from others.
 
-    Args:
-      path: Of the features.
-      labels: File of the classes; a .npz file may hold ``labels`` itself.
-      cameras: File of the cameras; a .npz file may hold ``cameras`` itself.
+    A .npz file may hold ``labels`` and ``cameras`` itself.
 
     Raises:
       UserError: A file cannot be read, or holds something else.

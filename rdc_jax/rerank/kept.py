@@ -44,11 +44,6 @@ def keep(
 
     The first process writes; others read what is there, and keep theirs in memory.
 
-    Args:
-      folder: Made where it is missing.
-      gallery: Features.
-      params: Its ranks are needed.
-
     Raises:
       UserError: The folder is in use, belongs to another gallery or cannot be written.
     """

@@ -48,11 +48,6 @@ def score(dist_qg: Float[np.ndarray, "q g"], query: Labels, gallery: Labels) -> 
       >>> gallery = Labels(np.array([7, 8, 7]))
       >>> score(np.array([[0.3, 0.1, 0.2]]), Labels(np.array([7])), gallery)
       Scores(precision=array([0.58333333]), first=array([2.]))
-
-    Args:
-      dist_qg: Distances.
-      query: Of the queries.
-      gallery: Of the gallery.
     """
     scores = [
         _score_one(dist_g, *_fits(query, gallery, row))
