@@ -24,7 +24,9 @@ SYSTEMS = {
     "gnn_lrp": "gnn+lrp",
     "gnn_ata": "gnn+ata(step_size=80;keep=0.5)",
     "tpn": "tpn",
+    "tpn_ata": "tpn+ata(step_size=20;keep=0.6)",
     "relation": "relation",
+    "relation_ata": "relation+ata",
     "matching": "matching",
 }
 # Systems that train on batches of images instead of tasks, by their objectives' names.

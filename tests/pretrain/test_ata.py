@@ -186,3 +186,27 @@ def test_the_step_lowers_for_every_accelerator():
 def test_impossible_parameters_are_told_in_one_line(text, message):
     with pytest.raises(UserError, match=message):
         make(text)
+
+
+@pytest.mark.parametrize("inner", ["gnn", "tpn", "relation", "matching", "gnn+lrp"])
+def test_it_wraps_every_objective_on_tasks(inner):
+    objective = make(f"{inner}+ata(steps=1)")
+    batch = batch_of()
+
+    def step(key):
+        variables = objective.init(key, SIZE)
+
+        def of_params(params):
+            return objective.loss({**variables, "params": params}, batch, key)
+
+        (loss, aux), grads = jax.value_and_grad(of_params, has_aux=True)(
+            variables["params"]
+        )
+        return loss, variables["batch_stats"], aux.batch_stats, aux.metrics, grads
+
+    # Traced, not run: each is tested alone, and what wraps them with one that is small.
+    loss, before, after, metrics, grads = jax.eval_shape(step, KEY)
+    assert loss.shape == ()
+    assert jax.tree.structure(before) == jax.tree.structure(after)
+    assert {"moved", "start_loss"} <= metrics.keys()
+    assert grads.keys() >= {"backbone", "head"}
