@@ -74,6 +74,24 @@ def test_help_shows_the_values_of_the_config_that_is_given():
     assert "episodes=2000" in done.stdout and " k=7 " in done.stdout
 
 
+def test_configs_are_found_from_any_folder(tmp_path):
+    def shown():
+        flags = ["-h", "--config", "configs/eval.py:paper"]
+        command = [sys.executable, str(ROOT / "run_eval.py"), *flags]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "episodes=2000" in shown()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/eval.py").write_text(
+        "from rdc_jax.configs.eval import variation\n"
+        "def get_config(arg):\n"
+        "    return variation(arg, {'episodes': 77})\n"
+    )
+    assert "episodes=77" in shown()  # Their own goes first.
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="a matter of POSIX")
 @pytest.mark.parametrize("flag", ["--help", "--list"])
 def test_a_reader_may_leave_before_the_end(flag):

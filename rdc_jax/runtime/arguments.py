@@ -29,12 +29,22 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str] | None = None) -> argparse.Namespace:
         """Parse the command line, ``sys.argv`` by default."""
+        known = list(self._flags())
+        # First, because a flag that is misspelt is also one that is missing.
+        for word in sys.argv[1:] if argv is None else argv:
+            name = word.partition("=")[0]
+            flag = name.startswith("--") and name != "--"
+            if flag and not any(each.startswith(name) for each in known):
+                self._unknown(word)
         arguments, unknown = self.parse_known_args(argv)
-        for word in unknown[:1]:
-            close = difflib.get_close_matches(word.partition("=")[0], self._flags(), 1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            self.error(f"unrecognized arguments: {word}{hint}")
+        if unknown:
+            self._unknown(unknown[0])
         return arguments
+
+    def _unknown(self, word: str) -> NoReturn:
+        close = difflib.get_close_matches(word.partition("=")[0], self._flags(), 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        self.error(f"unrecognized arguments: {word}{hint}")
 
     def _flags(self) -> Iterator[str]:
         """All flags, those of commands included."""

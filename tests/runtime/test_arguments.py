@@ -31,5 +31,14 @@ def test_a_mistake_is_one_line(parser, argv, message, capsys):
     assert err.startswith("error: ") and err.count("\n") == 1 and message in err
 
 
+def test_a_misspelt_flag_is_not_called_missing(capsys):
+    made = Parser(prog="tool", description="Short.")
+    made.add_argument("--support", required=True)
+    with pytest.raises(SystemExit):
+        made.parse(["--suport", "x"])
+    assert "--suport; did you mean --support?" in capsys.readouterr().err
+    assert made.parse(["--supp", "x"]).support == "x"  # Short forms stay.
+
+
 def test_what_is_right_is_parsed(parser):
     assert parser.parse(["--level=3", "check"]).level == 3
