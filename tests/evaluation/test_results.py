@@ -34,6 +34,7 @@ def ledger(tmp_path, options):
         "config": eval_config.get_config("test").to_dict()
         | {"episodes": EPISODES, "methods": "npc,npc_l2,rdc"},
         "checkpoint": {"arch": "resnet10", "fingerprint": "0123456789abcdef"},
+        "data": {"cub": "c0ffee"},
         "backend": {"platform": "cpu", "device": "cpu"},
         "versions": {"jax": "1.0"},
     }

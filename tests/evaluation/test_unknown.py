@@ -84,3 +84,27 @@ def test_an_evaluation_measures_it_on_the_same_tasks(config, tmp_path):
     assert found["rows"][1]["auroc"] == pytest.approx(100 * np.mean(auroc))
     text = (tmp_path / "run/table.md").read_text()
     assert f"{after['auroc']:.2f} ± {after['auroc_ci95']:.2f}" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["python", "compiled"])
+def test_methods_that_fit_the_network_are_measured_too(config, tmp_path, loop):
+    config.update(way=3, shots="1", episodes=3, methods="npc_l2,rdc_ft")
+    config.update(distractor_queries=6, predictions=True)
+    config.finetune.update(steps=2, record="1", learning_rate=1e-2, loop=loop)
+    found = evaluate(config.to_dict(), tmp_path / "run")
+    table = pd.read_parquet(tmp_path / "run/predictions.parquet")
+    own = table[table["method"] == "rdc_ft"]
+    assert len(own) == 3 * (3 * 4 + 6)
+    nearest = own.filter(like="distance_").to_numpy().argmin(axis=1)
+    classes = own.filter(like="class_").astype(str).to_numpy()
+    assert (classes[np.arange(len(own)), nearest] == own["answer"].astype(str)).all()
+    auroc = [
+        metrics.roc_auc_score(~each["known"], each["unknown_score"])
+        for _, each in own.groupby("task")
+    ]
+    row = found["rows"][1]
+    assert row["auroc"] == pytest.approx(100 * np.mean(auroc))
+    right = own[own["known"]].groupby("task")["right"].mean()
+    assert row["accuracy"] == pytest.approx(100 * right.mean())
+    assert [curve["step"] for curve in found["curves"]] == [1, 2]
