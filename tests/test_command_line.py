@@ -163,6 +163,13 @@ def test_prediction_lists_checkpoints_without_any_folder(capsys):
     assert too_wide(text) == []
 
 
+def test_the_package_lists_its_commands():
+    command = [sys.executable, "-m", "rdc_jax"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0 and "rdc-predict" in done.stdout, done.stderr
+    assert too_wide(done.stdout) == []
+
+
 def test_data_sets_are_listed_by_a_flag_too(tmp_path, capsys):
     data_main(["list", f"--data_dir={tmp_path}"])
     data_main(["--list", f"--data_dir={tmp_path}"])

@@ -6,6 +6,7 @@ import pathlib
 
 import jax.numpy as jnp
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from evaluation import worlds
 
@@ -83,6 +84,31 @@ def test_tasks_of_random_sizes_are_answered_as_without_filling(
     assert "## any-shot" in (tmp_path / "run/table.md").read_text()
     again = evaluate(config | {"episodes": 3}, tmp_path / "run")
     assert again["rows"][0]["episodes"] == 3
+
+
+def test_filling_is_no_query_of_any_kind(config, tmp_path):
+    config.update(VARIED)
+    config.update(
+        ways="2-3",
+        shots="1-3",
+        methods="npc_l2",
+        distractor_queries=2,
+        predictions=True,
+    )
+    results = evaluate(config.to_dict(), tmp_path / "run")
+    queries = [int(line["queries"]) for line in lines(tmp_path / "run")]
+    table = pq.read_table(tmp_path / "run/predictions.parquet").to_pydict()
+    assert len(table["task"]) == sum(queries) + 2 * len(queries)
+    of_none = [
+        own not in classes
+        for own, *classes in zip(
+            *(table[name] for name in ("class", "class_0", "class_1", "class_2")),
+            strict=True,
+        )
+    ]
+    assert sum(of_none) == 2 * len(queries)
+    assert set(table["shot"]) == {"1-3"}
+    assert 0 <= results["rows"][0]["auroc"] <= 100
 
 
 def test_supports_and_queries_of_two_data_sets(config, tmp_path):
