@@ -161,6 +161,94 @@ def _resnet12(folder):
     return _of_the_field(folder, ResNet12())
 
 
+def _state(make):
+    """Tensors of a network of transformers, to be saved under other names."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    network, features = make(transformers)
+    return randomise(network).state_dict(), functools.partial(_call, features)
+
+
+def _joined(state, prefix, names, leaf):
+    import torch
+
+    return torch.cat([state[f"{prefix}.{name}_proj.{leaf}"] for name in names])
+
+
+def _open_clip(folder):
+    """CLIP's tower as open_clip saves it."""
+    from safetensors.torch import save_file
+
+    state, features = _state(_clip_tower)
+    state = {name.removeprefix("vision_model."): x for name, x in state.items()}
+    made = {
+        "visual.class_embedding": state["embeddings.class_embedding"],
+        "visual.positional_embedding": state["embeddings.position_embedding.weight"],
+        "visual.conv1.weight": state["embeddings.patch_embedding.weight"],
+        "visual.proj": state["visual_projection.weight"].T,
+        "logit_scale": state["post_layernorm.bias"][0],
+        "transformer.resblocks.0.ln_1.weight": state["post_layernorm.bias"],
+    }
+    for leaf in ("weight", "bias"):
+        made[f"visual.ln_pre.{leaf}"] = state[f"pre_layrnorm.{leaf}"]
+        made[f"visual.ln_post.{leaf}"] = state[f"post_layernorm.{leaf}"]
+        for i in range(2):
+            old, new = f"encoder.layers.{i}", f"visual.transformer.resblocks.{i}"
+            mixed = _joined(state, f"{old}.self_attn", "qkv", leaf)
+            made[f"{new}.attn.in_proj_{leaf}"] = mixed
+            for theirs, ours in {
+                "ln_1": "layer_norm1",
+                "ln_2": "layer_norm2",
+                "attn.out_proj": "self_attn.out_proj",
+                "mlp.c_fc": "mlp.fc1",
+                "mlp.c_proj": "mlp.fc2",
+            }.items():
+                made[f"{new}.{theirs}.{leaf}"] = state[f"{old}.{ours}.{leaf}"]
+    tensors = {name: x.clone().contiguous() for name, x in made.items()}
+    save_file(tensors, folder / "open_clip_model.safetensors")
+    tower = {"image_size": 28, "layers": 2, "width": 32, "patch_size": 7}
+    model = {"quick_gelu": True, "vision_cfg": {**tower, "head_width": 16}}
+    config = {"model_cfg": model, "preprocess_cfg": {"mean": [0.5, 0.5, 0.5]}}
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    return features
+
+
+def _dinov2_file(folder):
+    """DINOv2 with registers as its authors save it: a file of weights alone."""
+    import torch
+
+    def make(t):
+        config = t.Dinov2WithRegistersConfig(
+            **{**VIT, "hidden_size": 64, "num_attention_heads": 1}
+        )
+        network = t.Dinov2WithRegistersModel(config)
+        return network, lambda x: network(x).pooler_output
+
+    state, features = _state(make)
+    made = {
+        "cls_token": state["embeddings.cls_token"],
+        "register_tokens": state["embeddings.register_tokens"],
+        "mask_token": state["embeddings.mask_token"],
+        "pos_embed": state["embeddings.position_embeddings"],
+    }
+    for leaf in ("weight", "bias"):
+        patches = state[f"embeddings.patch_embeddings.projection.{leaf}"]
+        made[f"patch_embed.proj.{leaf}"] = patches
+        made[f"norm.{leaf}"] = state[f"layernorm.{leaf}"]
+        for i in range(2):
+            old, new = f"encoder.layer.{i}", f"blocks.{i}"
+            mixed = _joined(state, f"{old}.attention", "qkv", leaf)
+            made[f"{new}.attn.qkv.{leaf}"] = mixed
+            made[f"{new}.attn.proj.{leaf}"] = state[f"{old}.attention.o_proj.{leaf}"]
+            for part in ("norm1", "norm2", "mlp.fc1", "mlp.fc2"):
+                made[f"{new}.{part}.{leaf}"] = state[f"{old}.{part}.{leaf}"]
+            for k in (1, 2):
+                scale = state[f"{old}.layer_scale{k}.lambda1"]
+                made[f"{new}.ls{k}.gamma"] = scale
+    torch.save(made, folder / "best.pth")
+    return features
+
+
 TIMM = {"img_size": 28, "patch_size": 7, "embed_dim": 32, "depth": 2, "num_heads": 2}
 MADE = {
     "dinov2": lambda f: _hugging_face(f, _dinov2),
@@ -180,6 +268,8 @@ MADE = {
         f, functools.partial(_resnet, hidden_sizes=[8, 8, 16], layer_type="basic")
     ),
     "convnext": lambda f: _hugging_face(f, _convnext),
+    "open_clip": _open_clip,
+    "dinov2 file": _dinov2_file,
     "wide resnet": _wide_resnet,
     "resnet12": _resnet12,
     "timm resnet50": lambda f: _timm(f, "resnet50", layers=[1, 1, 2, 1]),

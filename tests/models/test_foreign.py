@@ -43,7 +43,9 @@ def test_features_are_those_of_the_library(name, tmp_path):
     alone = tmp_path / "best.pth"
     model = plainly(load_model(alone if alone.is_file() else tmp_path))
     # As it was trained, larger, smaller; any size where there are no positions.
-    for size in (28, 35, 21) if model.arch == "vit" else (64, 70):
+    sizes = (28, 35, 21) if model.arch == "vit" else (64, 70)
+    # open_clip has no other sizes while it runs.
+    for size in sizes if name != "open_clip" else (28,):
         want = original(cases.images(size))
         got = np.asarray(model(cases.images(size)))
         assert np.abs(got - want).max() < 1e-5 * np.abs(want).max(), size
