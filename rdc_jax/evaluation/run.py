@@ -179,10 +179,7 @@ def _load_model(name: str, path: str, options: Options) -> Model:
             "%s was trained on %d px, config.image_size is %d", called, trained, size
         )
     if preprocessing.noted.keys() - {"size"}:
-        seen = dataclasses.replace(
-            preprocessing, size=size, edge=preprocessing.edge_at(size)
-        )
-        _log.info("images of %s: %s", called, seen)
+        _log.info("images of %s: %s", called, preprocessing.at(size))
     return model
 
 

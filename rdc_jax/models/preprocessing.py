@@ -51,6 +51,10 @@ class Preprocessing:
             return int(1.15 * size)
         return max(size, self.edge * size // self.size)
 
+    def at(self, size: int) -> "Preprocessing":
+        """The same for images of a size."""
+        return dataclasses.replace(self, size=size, edge=self.edge_at(size))
+
     def square_at(self, size: int) -> tuple[int, bool, str]:
         """The fields of ``rdc_jax.data.squares.Square`` for images of a size."""
         return self.edge_at(size), self.keep_aspect, self.interpolation

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from rdc_jax.models.conv import Implementation
 from rdc_jax.models.positions import resampled
+from rdc_jax.runtime.errors import UserError
 
 Activation = Literal["gelu", "gelu_tanh", "quick_gelu", "silu", "relu", "swiglu"]
 
@@ -254,6 +255,11 @@ class ViT(nn.Module):
         """Project each patch: a convolution of that stride, as one product."""
         p, (b, height, width, c) = self.patch, images.shape
         h, w = height // p, width // p
+        if not (h and w):
+            raise UserError(
+                f"images of {width} x {height} px are smaller than a patch of the "
+                f"network, {p} px: set a larger image size"
+            )
         cut = images[:, : h * p, : w * p].reshape(b, h, p, w, p, c)
         flat = cut.transpose(0, 1, 3, 2, 4, 5).reshape(b, h, w, p * p * c)
         shape = (p, p, c, self.width)

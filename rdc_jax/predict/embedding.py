@@ -93,6 +93,8 @@ class Embedder:
         if isinstance(self.network, Model):
             wanted = self.network.preprocessing
         self.square = Square(*wanted.square_at(image_size))
+        if wanted.noted.keys() - {"size"}:
+            _log.info("images: %s", wanted.at(image_size))
         self.thumbnails, self.advance = thumbnails, advance
 
     def __str__(self) -> str:

@@ -95,6 +95,11 @@ def test_intermediates_are_maps(dinov2):
     assert named["class2"].shape == (2, 32)
 
 
+def test_images_smaller_than_a_patch_are_refused(dinov2):
+    with pytest.raises(UserError, match=r"images of 6 x 6 px .* patch .* 7 px"):
+        load_backbone(dinov2[0])(cases.images(6))
+
+
 def test_a_converted_file_gives_the_same_network(dinov2, tmp_path):
     variables, metadata = read_checkpoint(dinov2[0])
     weights.write(tmp_path / "small.safetensors", variables, metadata)

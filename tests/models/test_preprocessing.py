@@ -30,6 +30,12 @@ def test_the_edge_grows_with_the_images():
     assert [CLIP.edge_at(size) for size in (112, 224, 448)] == [128, 256, 512]
 
 
+def test_it_is_told_for_a_size():
+    assert str(CLIP.at(112)).startswith(
+        "shorter side to 128 px (bicubic), centre of 112"
+    )
+
+
 def test_colours_are_those_of_the_network():
     pixels = np.random.default_rng(0).random((2, 3, 3, 3))
     images = jnp.asarray((pixels - np.array(FIELD.mean)) / FIELD.std)
