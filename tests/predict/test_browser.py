@@ -10,7 +10,7 @@ from rdc_jax.predict.__main__ import main
 def page_url(folders, checkpoint, tmp_path):
     path = tmp_path / "page.html"
     flags = {"support": folders.support, "query": folders.query, "html": path}
-    flags |= {"checkpoint": checkpoint, "reject_below": 0.6}
+    flags |= {"checkpoint": checkpoint, "reject_below": 0.6, "unknown_above": 0.7}
     with pytest.raises(SystemExit):
         main([f"--{name}={value}" for name, value in flags.items()])
     return path.as_uri()
@@ -35,6 +35,10 @@ def test_pictures_can_be_filtered_by_keyboard(page_url, open_url):
     shown = page.locator(".card:visible").count()
     assert 0 < shown < 35
     assert shown == page.locator(".card .rejected").count()
+    page.check("#show-unknown")
+    unknown = page.locator(".card:visible").count()
+    assert 0 < unknown < 35
+    assert unknown == page.locator(".card .unknown").count()
     page.check("#show-all")
     page.check("#class-1")
     chosen = page.locator("label:has(#class-1)").inner_text()
