@@ -1,12 +1,12 @@
-"""Seconds a task of systems that tune the network on each task, beside PyTorch.
+"""Seconds a task of other authors' systems, in tuning or in training, beside PyTorch.
 
     python benchmarks/systems.py [--systems=finetune_ata,conft] [--size=84] [--rounds=3]
 
 ResNet10, 5-way 1-shot. A round is one step of the system (an epoch of ``finetune_ata``,
 one of Adam of ``conft``), by us and by PyTorch in turns; the table has the median round
 times the steps of a task, and the ratio. PyTorch runs channels last, its fast layout on
-CPU. It draws pseudo-samples as we do, and is spared the crops of ``conft``. Needs the
-extra [torch].
+CPU. It draws pseudo-samples as we do, and is spared the crops of ``conft``. ``gnn`` and
+``tpn`` are steps of training on a task (``episodes.py``). Needs the extra [torch].
 """
 
 import argparse
@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
+from episodes import EPISODES
 from torch.nn import functional as F
 
 from rdc_jax.methods import Task, get_method
@@ -117,6 +118,7 @@ def torch_conft(size: int) -> Step:
 SYSTEMS: dict[str, tuple[Callable[[int], Step], Callable[[int], Step], int]] = {
     "finetune_ata": (lambda size: ours("finetune_ata", size), torch_finetune_ata, 50),
     "conft": (lambda size: ours("conft", size), torch_conft, 100),
+    **EPISODES,
 }
 
 
