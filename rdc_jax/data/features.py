@@ -15,7 +15,7 @@ from rdc_jax.data import store
 from rdc_jax.data.pixels import PixelCache, cache_name
 from rdc_jax.runtime.progress import Progress
 
-FeatureFn = Callable[[UInt8[Array, "b h w 3"]], Float[Array, "b d"]]
+FeatureFn = Callable[[UInt8[Array, "b h w 3"]], Float[Array, "b ..."]]
 
 
 def feature_cache(
@@ -27,7 +27,7 @@ def feature_cache(
     cache_dir: str | os.PathLike[str],
     batch_size: int = 256,
     sharding: jax.sharding.Sharding | None = None,
-) -> Float32[np.ndarray, "n d"]:
+) -> Float32[np.ndarray, "n ..."]:
     """Features of every image of a data set, computed once and kept.
 
     Kept features are used again when the images, the weights, the transform, the dtype
@@ -64,7 +64,7 @@ def feature_cache(
         batch[: len(rows)] = rows
         return feature_fn(jax.device_put(batch, sharding))[: len(rows)]
 
-    def build(notes: dict[str, Any]) -> Iterator[Float32[np.ndarray, "b d"]]:
+    def build(notes: dict[str, Any]) -> Iterator[Float32[np.ndarray, "b ..."]]:
         batches = map(compute, range(0, len(pixels), batch_size))
         with Progress(len(pixels), unit="images", every=math.inf) as bar:
             bar.show(f"features of {pixels.name} {pixels.split}")
