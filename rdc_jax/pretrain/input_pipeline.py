@@ -61,11 +61,8 @@ def open_images(options: Options, workdir: pathlib.Path) -> RunImages:
     base = open_source(options.source, options.data_dir or None, options.split)
     held_out = _open_held_out(options) if options.validation.episodes else None
     objective = get_objective(options.method)(options, len(base.class_names))
-    others = [
-        _open_domain(name, domains.split, options)
-        for domains in [_domains(objective)]
-        for name in domains.names
-    ]
+    domains = _domains(objective)
+    others = [_open_domain(name, domains.split, options) for name in domains.names]
     decode = functools.partial(pixel_cache, size=stored_size, cache_dir=cache_dir)
     return RunImages(
         decode(base),
