@@ -27,7 +27,7 @@ def choosing(config, tmp_path):
     worlds.write_images(tmp_path, name="held", classes=6, per_class=8)
     config.update(
         choose_on=f"{tmp_path / 'held'}:test",
-        methods="npc_l2,rdc_one_space(k=2|4)",
+        methods="npc_l2,label_propagation(k=2|4)",
         episodes=4,
     )
     return config.to_dict()
@@ -41,7 +41,7 @@ def test_the_best_alternative_takes_the_place_of_all(choosing, tmp_path):
             row["accuracy"] for row in held["averages"] if row["method"] == method
         )
         / 2
-        for method in ("rdc_one_space(k=2)", "rdc_one_space(k=4)")
+        for method in ("label_propagation(k=2)", "label_propagation(k=4)")
     }
     best = max(means, key=means.__getitem__)
     assert [row["method"] for row in results["rows"]] == ["npc_l2", best] * 2
@@ -52,7 +52,7 @@ def test_the_best_alternative_takes_the_place_of_all(choosing, tmp_path):
         "tasks": 4,
         "methods": [
             {
-                "asked": "rdc_one_space(k=2|4)",
+                "asked": "label_propagation(k=2|4)",
                 "chosen": best,
                 "accuracies": pytest.approx(means),
             }
@@ -63,7 +63,9 @@ def test_the_best_alternative_takes_the_place_of_all(choosing, tmp_path):
     assert json.loads(line.partition(" ")[2])["choice"] == record
     assert f"- `{best}` of" in (tmp_path / "run/table.md").read_text()
     # A method may be added, with a choice of its own; the first stays.
-    more = choosing | {"methods": choosing["methods"] + ",npc_subspace(dim=4|8)"}
+    more = choosing | {
+        "methods": choosing["methods"] + ",npc_prepared(prepare=l2|power+l2)"
+    }
     again = evaluate(more, tmp_path / "run")
     assert len(again["choice"]["methods"]) == 2
     assert again["rows"][:2] == results["rows"][:2]
