@@ -1,24 +1,27 @@
-"""Episodes a second of the whole RDC, beside NumPy as a user would write it.
+"""Episodes a second of the whole RDC, beside what others would write.
 
-    python benchmarks/core.py [--episodes=512] [--memory]
+    python benchmarks/core.py [--episodes=512] [--devices=2] [--memory]
 
-Both run on the same features in one process, in turns. The NumPy version is the usual
-re-ranking code: vectorised distances, ``np.linalg.svd`` for the subspace, sets by
-loops over rows; NumPy's matrix products use all cores. XLA's LAPACK is kept to one
-thread, as ``run_eval.py`` does and as ``OPENBLAS_NUM_THREADS=1`` would
-(``--lapack_threads`` leaves it alone). ``--devices=2`` shards over two CPU devices.
+All run on the same features in one process, in turns: NumPy as a user writes it first,
+with ``np.linalg.svd``; the same with ``np.linalg.eigh``; PyTorch in batched operations
+with an exact ``eigh``; PyTorch with a subspace iteration (``benchmarks/rivals.py``).
+Each uses all the cores that it is given; ``taskset -c 0`` gives one to all of them.
+XLA's LAPACK is kept to one thread, as ``run_eval.py`` does (``--lapack_threads`` leaves
+it alone). ``--devices=2`` gives JAX two CPU devices and shards the episodes over them.
 ``--memory`` instead measures the peak memory of 10,000 episodes beyond their inputs.
 """
 
 import argparse
 import contextlib
 import functools
+import importlib.util
 import pathlib
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import rivals
 
 import rdc_jax
 from rdc_jax.runtime.threads import one_lapack_thread
@@ -32,61 +35,6 @@ def make_features(episodes: int, n: int, d: int, seed: int = 0) -> np.ndarray:
     x = np.maximum(centre + 1.5 * noise - 0.5, 0)
     # Supports first: the same place of every class, then the next.
     return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(episodes, n, d)
-
-
-def numpy_rerank(x: np.ndarray, labels: np.ndarray, k: int, k2: int) -> np.ndarray:
-    """Calibrated distances of one space, lambda = .5."""
-    n, s = len(x), len(labels)
-    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    dist = np.sqrt(np.maximum(2 - 2 * x @ x.T, 0))
-    np.fill_diagonal(dist, 0)
-    rank = np.argsort(dist, axis=1, kind="stable")
-
-    def reciprocal(i: int, count: int) -> np.ndarray:
-        forward = rank[i, :count]
-        backward = rank[forward, :count]
-        return forward[np.where(backward == i)[0]]
-
-    half = [reciprocal(i, round(k / 2) + 1) for i in range(n)]
-    sets = []
-    for i in range(n):
-        base = reciprocal(i, k + 1)
-        grown = base
-        for g in base:
-            if len(np.intersect1d(half[g], base)) >= 2 / 3 * len(half[g]):
-                grown = np.append(grown, half[g])
-        sets.append(np.unique(grown))
-    for i in range(s):
-        others = np.flatnonzero(labels != labels[i])
-        sets[i] = np.setdiff1d(sets[i], others)
-    for c in np.unique(labels):
-        union = np.unique(
-            np.concatenate([sets[i] for i in np.flatnonzero(labels == c)])
-        )
-        for i in np.flatnonzero(labels == c):
-            sets[i] = union
-    code = np.zeros((n, n), np.float32)
-    for i, members in enumerate(sets):
-        weight = np.exp(-dist[i, members])
-        code[i, members] = weight / weight.sum()
-    code = np.stack([code[rank[i, :k2]].mean(axis=0) for i in range(n)])
-    jaccard = np.zeros((n, n), np.float32)
-    for i in range(n):
-        shared = np.minimum(code[i], code).sum(axis=1)
-        jaccard[i] = 1 - shared / (2 - shared)
-    return 0.5 * dist + 0.5 * jaccard
-
-
-def numpy_rdc(x: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Class distances of one episode, k = 10, k2 = 8, p = 64."""
-    z = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    z = z - z.mean(axis=0)
-    u, _, _ = np.linalg.svd(np.tanh(z.T @ z))
-    both = [numpy_rerank(f, labels, 10, 8) for f in (x, z @ u[:, :64])]
-    dist = (both[0] + both[1]) / 2
-    s = len(labels)
-    columns = [dist[s:, :s][:, labels == c].mean(axis=1) for c in range(5)]
-    return np.stack(columns, axis=1)
 
 
 def timed(fn, *args):
@@ -110,34 +58,68 @@ def jitted(chunk: int | None):
     )
 
 
-def compare(n: int, d: int, episodes: int, chunk: int | None, numpy_share: int) -> None:
-    """Time both in turns and print a line."""
+def others():
+    """Name, function of tasks and labels, and one over its share of the episodes."""
+    numpy = {"svd": rivals.leading_by_svd, "eigh": rivals.leading_by_eigh}
+    for name, leading in numpy.items():
+        fn = functools.partial(rivals.numpy_tasks, leading=leading)
+        yield f"NumPy, {name}", fn, 64
+    if importlib.util.find_spec("torch"):
+        for name, iterate, share in (("eigh", False, 8), ("iterated", True, 2)):
+            fn = functools.partial(rivals.torch_tasks, iterate=iterate)
+            yield f"PyTorch, {name}", fn, share
+
+
+def compare(n: int, d: int, episodes: int, chunk: int | None, turns: int) -> None:
+    """Time all in turns, and print a line for each."""
     shot = n // 5 - 15
     x = make_features(episodes, n, d)
     labels = np.tile(np.arange(5), shot).astype(np.int32)
     inputs = (x[:, : 5 * shot], np.tile(labels, (episodes, 1)), x[:, 5 * shot :])
     ours = jitted(chunk)
     compile_time, _ = timed(ours, *inputs)
-    ratios, rates = [], []
-    for turn in range(3):
-        pick = range(turn * numpy_share, (turn + 1) * numpy_share)
-        slow, want = timed(lambda p=pick: [numpy_rdc(x[i], labels) for i in p])
-        fast, got = timed(ours, *inputs)
-        agree = np.mean(
-            np.argmin(np.stack(want), -1) == np.argmin(got[np.asarray(pick)], -1)
-        )
-        rates.append((numpy_share / slow, episodes / fast, agree))
-        ratios.append((episodes / fast) / (numpy_share / slow))
-    numpy_rate, our_rate, agree = np.median(rates, axis=0)
-    flops = matmul_flops(n, d)
+    rates: dict[str, list[float]] = {"rdc_jax": []}
+    agree: dict[str, float] = {}
+    for _ in range(turns):
+        seconds, got = timed(ours, *inputs)
+        rates["rdc_jax"].append(episodes / seconds)
+        for name, fn, share in others():
+            some = x[: max(episodes // share, 2)]
+            seconds, want = timed(fn, some, labels)
+            rates.setdefault(name, []).append(len(some) / seconds)
+            same = np.argmin(want, -1) == np.argmin(got[: len(some)], -1)
+            agree[name] = same.mean()
+    mine = np.array(rates["rdc_jax"])
+    flops = matmul_flops(n, d) * np.median(mine) / 1e9
     print(
-        f"n={n:4d} d={d} episodes={episodes}: NumPy {numpy_rate:6.2f}/s, "
-        f"rdc_jax {our_rate:7.1f}/s, ratio {np.median(ratios):5.1f}x "
-        f"(turns: {', '.join(f'{r:.1f}' for r in ratios)}); "
-        f"same predictions {agree:.4f}; compiled and first run {compile_time:.1f} s; "
-        f"matrix products {our_rate * flops / 1e9:.1f} GFLOP/s "
-        f"of {gemm_rate():.1f} (a 512-cubed product in XLA)"
+        f"n={n} d={d}, {episodes} episodes on {processor()}\n"
+        f"  rdc_jax            {np.median(mine):7.1f}/s ({mine.min():.1f} to "
+        f"{mine.max():.1f}); compiled and first run {compile_time:.1f} s; matrix "
+        f"products {flops:.0f} GFLOP/s of {gemm_rate():.0f} (512-cubed in XLA)"
     )
+    for name in agree:
+        ratio = mine / np.array(rates[name])
+        print(
+            f"  {name:18} {np.median(rates[name]):7.1f}/s, rdc_jax is "
+            f"{np.median(ratio):5.1f}x ({ratio.min():.1f} to {ratio.max():.1f}); "
+            f"same predictions {agree[name]:.4f}"
+        )
+
+
+def processor() -> str:
+    """What it runs on: accelerator, or the CPU by its name and its vectors."""
+    device = jax.devices()[0]
+    if device.platform != "cpu":
+        return f"{jax.device_count()} x {device.device_kind}"
+    try:
+        info = pathlib.Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return "CPU"
+    fields = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
+    fields = {name.strip(): value for name, value in fields.items()}
+    flags = fields.get("flags", "").split()
+    vectors = [f for f in ("avx2", "avx512f", "amx_tile") if f in flags]
+    return f"{fields.get('model name', 'CPU').strip()} ({', '.join(vectors)})"
 
 
 def matmul_flops(n: int, d: int, dim: int = 64, coordinates: int = 32) -> float:
@@ -195,7 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--episodes", type=int, default=512)
     parser.add_argument("--chunk", type=int, default=None)
-    parser.add_argument("--numpy_episodes", type=int, default=8, help="in each turn")
+    parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--lapack_threads", action="store_true", help="leave them")
     parser.add_argument("--devices", type=int, default=1, help="CPU devices")
@@ -206,7 +188,7 @@ def main() -> None:
         if args.memory:
             return memory()
         for n in (80, 100):
-            compare(n, 512, args.episodes, args.chunk, args.numpy_episodes)
+            compare(n, 512, args.episodes, args.chunk, args.turns)
 
 
 if __name__ == "__main__":
