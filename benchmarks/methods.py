@@ -40,10 +40,9 @@ def squares(x: T, mean: T) -> T:
     return torch.cdist(x, mean) ** 2
 
 
-def graph(x: T, k: int = 10) -> T:
-    """Ten nearest neighbours by cosine cubed, over the roots of degrees."""
-    n = x.shape[1]
-    cosine = (x @ x.mT).clamp(min=0) * (1 - torch.eye(n))
+def graph(cosine: T, k: int = 10) -> T:
+    """Nearest neighbours by cosine cubed, over the roots of degrees."""
+    cosine = cosine.clamp(min=0) * (1 - torch.eye(cosine.shape[1]))
     values, places = cosine.topk(k, dim=2)
     weight = torch.zeros_like(cosine).scatter_(2, places, values**3)
     weight = weight + weight.mT
@@ -53,7 +52,21 @@ def graph(x: T, k: int = 10) -> T:
 
 def spread(x: T, start: T, alpha: float = 0.8) -> T:
     """Solve ``(I - αS) Z = Y``."""
-    return torch.linalg.solve(torch.eye(x.shape[1]) - alpha * graph(x), start)
+    return torch.linalg.solve(torch.eye(x.shape[1]) - alpha * graph(x @ x.mT), start)
+
+
+def head(gram: T, weight: T, strength: float = 10.0, steps: int = 30) -> T:
+    """Logits of all rows under a linear head, by Nesterov's gradient."""
+    gram, mass = gram + 1, weight.sum(2, keepdim=True)
+    most = (gram.abs() * mass.mT).sum(2).amax(1)[:, None, None]
+    curvature = 1 + 0.5 * strength * most
+    momentum = (curvature.sqrt() - 1) / (curvature.sqrt() + 1)
+    coef = ahead = torch.zeros_like(weight)
+    for _ in range(steps):
+        gradient = strength * (mass * torch.softmax(gram @ ahead, 2) - weight) + ahead
+        moved = ahead - gradient / curvature
+        coef, ahead = moved, moved + momentum * (moved - coef)
+    return gram @ coef
 
 
 def plan(cost: T, temperature: float = 10.0, scalings: int = 20) -> T:
@@ -130,23 +143,47 @@ def pt_map(x: T, y: T) -> T:
 
 
 def rdc_plus(x: T, y: T) -> T:
-    """Two turns, one inverse a task."""
-    kernel = torch.linalg.inv(torch.eye(x.shape[1]) - 0.8 * graph(x))
+    """Three turns, one root and one inverse a task."""
+    values, vectors = torch.linalg.eigh(x @ x.mT)
+    root = (vectors * values.clamp(min=0).sqrt()[:, None]) @ vectors.mT
+    scale = torch.diagonal(root, dim1=1, dim2=2).clamp(min=1e-12).rsqrt()
+    cosine = scale[:, :, None] * root * scale[:, None]
+    kernel = torch.linalg.inv(torch.eye(x.shape[1]) - 0.8 * graph(cosine, 8))
     joining = torch.zeros(len(x), x.shape[1] - S, WAY)
-    for _ in range(2):
-        answer = torch.softmax(-5 * squares(x[:, S:], means(x, y, joining)), 2)
-        reached = kernel @ torch.cat([y, 0.3 * answer], 1)
+    for _ in range(3):
+        logit = head(cosine, torch.cat([y, joining], 1))[:, S:]
+        reached = kernel @ torch.cat([y, 0.5 * torch.softmax(2 * logit, 2)], 1)
         reached = (reached / reached.sum(1, keepdim=True))[:, S:]
         reached = reached / reached.sum(2, keepdim=True)
-        joining = reached**2 / (reached**2).sum(2, keepdim=True) / SHOT**2
+        joining = 0.5 * reached**2 / (reached**2).sum(2, keepdim=True) / SHOT**2
     return -reached.log()
+
+
+def tim(x: T, y: T) -> T:
+    """Fifty turns of the closed updates."""
+    mean, q = means(x[:, :S], y, y[:, :0]), x.shape[1] - S
+    for _ in range(50):
+        answer = torch.softmax(-7.5 * squares(x, mean), 2)
+        sharp = answer[:, S:] ** 1.1
+        aim = sharp / sharp.sum(1, keepdim=True).sqrt()
+        aim = torch.cat([0.1 / 1.1 / S * y, aim / aim.sum(2, keepdim=True) / q], 1)
+        rows = torch.cat([0.1 / 1.1 / S * answer[:, :S], answer[:, S:] / q], 1)
+        total = (aim - rows).mT @ x + rows.sum(1)[:, :, None] * mean
+        mean = total / aim.sum(1)[:, :, None]
+    return squares(x[:, S:], mean)
+
+
+def logistic(x: T, y: T) -> T:
+    """A hundred steps, by inner products."""
+    weight = torch.nn.functional.pad(y, (0, 0, 0, x.shape[1] - S))
+    return -head(x @ x.mT, weight, steps=100)[:, S:]
 
 
 RIVALS: dict[str, Callable[[T, T], T]] = {
     fn.__name__: fn
     for fn in (
         *(npc_prepared, soft_kmeans, bd_cspn, label_propagation, laplacian_shot),
-        *(paddle, pt_map, rdc_plus),
+        *(paddle, pt_map, tim, logistic, rdc_plus),
     )
 }
 

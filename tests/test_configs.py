@@ -7,7 +7,7 @@ import pytest
 from reporting.made import make_results, row
 
 from rdc_jax import methods
-from rdc_jax.configs import transductive
+from rdc_jax.configs import study_rdc_plus, transductive
 from rdc_jax.evaluation import published, table
 from rdc_jax.evaluation.options import Options
 from rdc_jax.runtime.errors import UserError
@@ -61,6 +61,13 @@ def test_all_transductive_methods_on_features_are_compared(variant):
         if method.inputs == "features" and method.transductive and not method.head
     } - compared
     assert missing <= {"npc_subspace"}  # Its part is in rdc.
+
+
+def test_numbers_are_chosen_on_other_tasks_than_those_reported():
+    chosen = study_rdc_plus.get_config()
+    Options.from_config({**chosen.to_dict(), "checkpoint": "x"})
+    assert chosen.seed != transductive.get_config().seed
+    assert chosen.datasets == transductive.get_config().datasets
 
 
 @pytest.mark.parametrize("name", NAMES)

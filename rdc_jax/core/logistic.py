@@ -36,11 +36,26 @@ def logistic_logits(
     Returns:
       ``[q, c]``; very negative for a class without rows.
     """
+    gram_mm = jnp.einsum("md,nd->mn", train_md, train_md, precision=_HIGHEST)
+    gram_qm = jnp.einsum("qd,md->qm", query_qd, train_md, precision=_HIGHEST)
+    return logits_by_gram(gram_mm, label_mc, gram_qm, strength=strength, steps=steps)
+
+
+def logits_by_gram(
+    gram_mm: Float[Array, "m m"],
+    label_mc: Float[Array, "m c"],
+    gram_qm: Float[Array, "q m"],
+    *,
+    strength: float,
+    steps: int,
+) -> Float[Array, "q c"]:
+    """The same from inner products alone, of the labelled rows and with the others."""
     weight_m1 = label_mc.sum(axis=1, keepdims=True)
     absent_c = ~(label_mc > 0).any(axis=0)
-    gram_mm = 1 + jnp.einsum("md,nd->mn", train_md, train_md, precision=_HIGHEST)
+    gram_mm, gram_qm = 1 + gram_mm, 1 + gram_qm  # The intercept's.
     # The curvature is at most ½ strength λ + 1, and λ at most the largest row sum.
-    largest = lax.stop_gradient((jnp.abs(gram_mm) * weight_m1.T).sum(axis=1).max())
+    sums_m = (jnp.abs(gram_mm) * weight_m1.T).sum(axis=1)
+    largest = lax.stop_gradient(jnp.where(weight_m1[:, 0] > 0, sums_m, 0).max())
     curvature = 1 + 0.5 * strength * largest
     root = jnp.sqrt(curvature)
     momentum = (root - 1) / (root + 1)
@@ -58,5 +73,4 @@ def logistic_logits(
 
     zero_mc = jnp.zeros_like(label_mc)
     coef_mc, _ = repeat(step, steps, (zero_mc, zero_mc))
-    gram_qm = 1 + jnp.einsum("qd,md->qm", query_qd, train_md, precision=_HIGHEST)
     return logits(gram_qm, coef_mc)

@@ -23,6 +23,28 @@ def cosine_graph(
 
     Args:
       feat_nd: l2-normalised rows.
+      valid_n: See ``neighbour_graph``.
+      k: The same.
+      power: The same.
+
+    Returns:
+      ``[n, n]``, as ``neighbour_graph``.
+    """
+    cosine_nn = jnp.einsum("nd,md->nm", feat_nd, feat_nd, precision=_HIGHEST)
+    return neighbour_graph(cosine_nn, valid_n, k=k, power=power)
+
+
+def neighbour_graph(
+    cosine_nn: Float[Array, "n n"],
+    valid_n: Bool[Array, " n"],
+    *,
+    k: int,
+    power: float = 3.0,
+) -> Float[Array, "n n"]:
+    """The same from the cosines of all pairs.
+
+    Args:
+      cosine_nn: Or another symmetric similarity; negative ones count as zero.
       valid_n: Rows that count; the others get no edges.
       k: Neighbours of a row, itself not counted.
       power: Larger ones favour the nearest.
@@ -31,8 +53,7 @@ def cosine_graph(
       ``[n, n]``, symmetric, zero on the diagonal. An edge that both ends chose weighs
       twice as much as one that only one of them chose.
     """
-    n = feat_nd.shape[0]
-    cosine_nn = jnp.einsum("nd,md->nm", feat_nd, feat_nd, precision=_HIGHEST)
+    n = cosine_nn.shape[0]
     pair_nn = valid_n[:, None] & valid_n[None, :] & ~jnp.eye(n, dtype=bool)
     weight_nn = nearest_only(jnp.where(pair_nn, jnp.maximum(cosine_nn, 0), 0), k)
     # The inner where keeps 0^power, whose gradient is infinite for powers below one,

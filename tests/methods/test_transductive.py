@@ -30,7 +30,7 @@ CASES = [
     "ldp_tr(take=2;rounds=3;steps=12)",
     "ldp_tr(take=3;rounds=2;steps=12;prototypes=False)",
     "rdc_plus(k=4)",
-    "rdc_plus(k=5;alpha=0.5;turns=3;prior=1.0;sharpen=1.0)",
+    "rdc_plus(k=5;alpha=0.5;turns=2;prior=1.0;sharpen=1.0;steps=9;join=1.0;evened=False)",
     "opta(passes=2;scalings=4;steps=12)",
 ]
 LABELS = [0, 1, 2, 0, 2]

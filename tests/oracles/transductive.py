@@ -93,30 +93,72 @@ def label_propagation(support, labels, query, c, k, alpha, power):
 
 def propagated(support, labels, query, start, k, alpha, power):
     """Labels of the supports and what the queries start with, over the graph."""
-    rows = [unit(x) for x in np.concatenate([support, query])]
-    n = len(rows)
+    rows = np.stack([unit(x) for x in np.concatenate([support, query])])
+    return spread_over(rows @ rows.T, labels, start, k, alpha, power)
+
+
+def spread_over(cosine, labels, start, k, alpha, power):
+    n = len(cosine)
     weight = np.zeros((n, n))
     for i in range(n):
-        for j in neighbours(rows, i, k):
-            weight[i, j] += max(rows[i] @ rows[j], 0) ** power
-            weight[j, i] += max(rows[i] @ rows[j], 0) ** power
+        others = [j for j in range(n) if j != i]
+        for j in sorted(others, key=lambda j: (-cosine[i, j], j))[:k]:
+            weight[i, j] += max(cosine[i, j], 0) ** power
+            weight[j, i] += max(cosine[i, j], 0) ** power
     degree = weight.sum(axis=1)
     smooth = weight / np.sqrt(np.outer(degree, degree))
     truth = np.eye(start.shape[1])[labels]
     return np.linalg.solve(np.eye(n) - alpha * smooth, np.concatenate([truth, start]))
 
 
-def rdc_plus(support, labels, query, c, k, alpha, temperature, prior, sharpen, turns):
+def coordinates_of(rows, power):
+    """Rows of length one whose inner products are a power of the rows'."""
+    values, vectors = np.linalg.eigh(rows @ rows.T)
+    values = np.where(values > 1e-9, values, 0)
+    coordinates = vectors * values ** (power / 2)
+    return np.stack([unit(x) for x in coordinates])
+
+
+def weighted_logits(rows, weights, query, strength, steps):
+    """As ``logistic_logits``, of rows that belong to several classes."""
+    x = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
+    mass = weights.sum(axis=1)
+    sums = [
+        sum(m * abs(a @ b) for b, m in zip(x, mass, strict=True))
+        for a, own in zip(x, mass, strict=True)
+        if own > 0
+    ]
+    curvature = 1 + strength / 2 * max(sums)
+    momentum = (math.sqrt(curvature) - 1) / (math.sqrt(curvature) + 1)
+    head = ahead = np.zeros((x.shape[1], weights.shape[1]))
+    for _ in range(steps):
+        gradient = ahead.copy()
+        for row, own in zip(x, weights, strict=True):
+            wrong = own.sum() * softmax(row @ ahead) - own
+            gradient = gradient + strength * np.outer(row, wrong)
+        moved = ahead - gradient / curvature
+        head, ahead = moved, moved + momentum * (moved - head)
+    return np.stack([np.append(row, 1) @ head for row in query])
+
+
+def rdc_plus(
+    support, labels, query, c, evened, k, alpha, strength, temperature, **others
+):
+    prior, join, sharpen, turns, steps = (
+        others[name] for name in ("prior", "join", "sharpen", "turns", "steps")
+    )
+    rows, s = np.concatenate([support, query]), len(support)
+    rows = coordinates_of(rows, 0.5 if evened else 1.0)
     joining = np.zeros((len(query), c))
     for _ in range(turns):
-        centres = means(support, labels, query, joining, c)
-        answers = [softmax(-temperature * row) for row in squares(query, centres)]
-        start = prior * np.stack(answers)
-        spread = propagated(support, labels, query, start, k, alpha, 3.0)
-        reached = (spread / spread.sum(axis=0))[len(support) :]
+        weights = np.concatenate([np.eye(c)[labels], joining])
+        logits = weighted_logits(rows, weights, rows[s:], strength, steps)
+        start = prior * np.stack([softmax(temperature * row) for row in logits])
+        spread = spread_over(rows @ rows.T, labels, start, k, alpha, 3.0)
+        reached = (spread / spread.sum(axis=0))[s:]
         reached = np.stack([row / row.sum() for row in reached])
         joining = np.stack([row**sharpen / (row**sharpen).sum() for row in reached])
-        joining = joining / [labels.count(j) ** 2 for j in range(c)]
+        joining = join * joining / [labels.count(j) ** 2 for j in range(c)]
     return -np.log(reached)
 
 
