@@ -144,6 +144,7 @@ def _demo() -> dict:
     )
     return {
         "title": "Demo on built-in images",
+        "methods": "npc,npc_l2,rdc_one_space,rdc,rdc_plus",
         "datasets": ",".join(
             f"synthetic:{name}" for name in ("textures", "glyphs", "blobs", "tiles")
         ),
