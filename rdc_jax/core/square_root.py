@@ -6,8 +6,8 @@ from jaxtyping import Array, Float
 
 from rdc_jax.core.loops import repeat
 
-# Eigenvalues down to a thousandth of the trace are at their root by then. Those that are
-# nothing but rounding are not yet: an exact root would blow them up.
+# Eigenvalues down to a thousandth of the trace are at their root by then. Those that
+# are nothing but rounding are not yet: an exact root would blow them up.
 _STEPS = 12
 
 
