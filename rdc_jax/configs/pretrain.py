@@ -17,7 +17,7 @@ SCALES = ("paper", "reduced", "test")
 SYSTEMS = {
     "protonet": "protonet",
     "protonet_ft": "protonet+ft",
-    "protonet_ata": "protonet+ata",
+    "protonet_ata": "protonet+ata(step_size=2)",
     "gnn": "gnn",
     "gnn_ft": "gnn+ft",
     "gnn_lft": "gnn+lft(domains=cub+cars+places)",
