@@ -199,8 +199,10 @@ def _counts(
     """The columns of all groups of methods."""
     columns: dict[str, Int[np.ndarray, e]] = {}
     for group, record in ledger.groups.items():
-        counts_em = ledger.counts(Stage(dataset, shot, group))[:episodes]
-        columns |= dict(zip(record["columns"], counts_em.T, strict=True))
+        stage = Stage(dataset, shot, group)
+        if ledger.done(stage):  # Methods may be left out before they are begun.
+            counts_em = ledger.counts(stage)[:episodes]
+            columns |= dict(zip(record["columns"], counts_em.T, strict=True))
     return columns
 
 

@@ -10,6 +10,7 @@ import pytest
 from evaluation import worlds
 
 from rdc_jax import methods
+from rdc_jax.evaluation import run
 from rdc_jax.evaluation.run import evaluate
 from rdc_jax.reporting.example_tasks import read_task
 from rdc_jax.runtime.errors import UserError
@@ -193,6 +194,24 @@ def test_methods_on_other_features_meet_the_same_tasks(config, tmp_path):
     assert [row["accuracy"] for row in rows] == apart
     assert apart[0] != apart[1]
     assert rows[1]["title"] == "NPC + l2 norm (views=2)"
+
+
+def test_methods_may_be_left_out_before_they_began(config, tmp_path, monkeypatch):
+    config.update(methods="npc,npc(views=2)", shots="1")
+    compute = run._Run.compute
+
+    def killed(self, missing):
+        if missing.stage.group != "features":
+            raise KeyboardInterrupt
+        return compute(self, missing)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run._Run, "compute", killed)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(config.to_dict(), tmp_path / "run")
+    config.methods = "npc"
+    rows = evaluate(config.to_dict(), tmp_path / "run")["rows"]
+    assert [row["method"] for row in rows] == ["npc"]
 
 
 @pytest.mark.parametrize(
