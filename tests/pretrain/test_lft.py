@@ -157,7 +157,9 @@ def test_eight_devices_do_as_one():
         objective, domains=objective.domains._replace(images=8)
     )
     one, several = (steps(objective, 1, devices=n, labels=labels)[-1] for n in (1, 8))
-    assert_close(one.variables, several.variables, atol=2e-5)
+    # The noise moves by half a unit here: its gradient is some thousand times the
+    # rounding of the losses that it is made of.
+    assert_close(one.variables, several.variables, atol=3e-4)
 
 
 def test_it_keeps_the_protocol_and_stands_last(world):
