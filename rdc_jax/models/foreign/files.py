@@ -94,6 +94,8 @@ def find(path: str | os.PathLike[str]) -> Files | None:
       UserError: A directory has a config and no weights, or a file cannot be read.
     """
     path = pathlib.Path(path)
+    if not path.exists():  # As a work directory's ``latest``.
+        return None
     folder = path if path.is_dir() else path.parent
     configs = [folder / name for name in _CONFIGS if (folder / name).is_file()]
     if path.is_dir() and not configs:
