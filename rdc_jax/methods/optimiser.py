@@ -25,6 +25,7 @@ class OptimiserOptions:
       warmup_steps: Steps of linear rise to the highest rate.
       momentum: Of SGD.
       weight_decay: On kernels only, not on biases or batch-norm parameters.
+      backbone: Multiple of the rate for the backbone's weights.
     """
 
     name: str
@@ -33,6 +34,7 @@ class OptimiserOptions:
     warmup_steps: int
     momentum: float
     weight_decay: float
+    backbone: float = 1.0
 
     def __post_init__(self) -> None:
         one_of("optimiser.name", self.name, OPTIMISERS)
@@ -40,6 +42,7 @@ class OptimiserOptions:
         at_least("optimiser.learning_rate", self.learning_rate, 0.0)
         at_least("optimiser.warmup_steps", self.warmup_steps, 0)
         at_least("optimiser.weight_decay", self.weight_decay, 0.0)
+        at_least("optimiser.backbone", self.backbone, 0.0)
         below_one("optimiser.momentum", self.momentum)
 
 
@@ -76,6 +79,16 @@ def make_optimiser(
     Returns:
       An optax transformation.
     """
+    made = _by_name(options, schedule)
+    if options.backbone == 1:
+        return made
+    slower = optax.masked(optax.scale(options.backbone), _is_of_backbone)
+    return optax.chain(made, slower)
+
+
+def _by_name(
+    options: OptimiserOptions, schedule: optax.Schedule
+) -> optax.GradientTransformation:
     decay = optax.add_decayed_weights(options.weight_decay, mask=_is_kernel)
     if options.name == "sgd":
         return optax.chain(
@@ -129,6 +142,13 @@ def _dampened_trace(momentum: float, dampening: float) -> optax.GradientTransfor
         return velocity, _Dampened(velocity, jnp.ones((), bool))
 
     return optax.GradientTransformation(init, update)
+
+
+def _is_of_backbone(params: Any) -> Any:
+    return {
+        part: jax.tree.map(lambda _, mine=part == "backbone": mine, tree)
+        for part, tree in params.items()
+    }
 
 
 def _is_kernel(params: Any) -> Any:

@@ -91,3 +91,21 @@ def test_five_dampened_steps_are_torch_s(options):
                 np.testing.assert_allclose(
                     ours[name], parameter.detach().numpy(), rtol=1e-12
                 )
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "adamw"])
+def test_the_backbone_may_move_at_a_multiple_of_the_rate(name):
+    params = {"backbone": PARAMS, "head": PARAMS}
+    moved = []
+    for multiple in (1.0, 0.1):
+        options = dataclasses.replace(SGD, name=name, backbone=multiple)
+        optimiser = make_optimiser(options, make_schedule(options, 10))
+        grads = {"backbone": GRADS, "head": GRADS}
+        updates, _ = optimiser.update(grads, optimiser.init(params), params)
+        moved.append(updates)
+    plain, slower = moved
+    for leaf in PARAMS:
+        np.testing.assert_allclose(
+            slower["backbone"][leaf], 0.1 * plain["backbone"][leaf], rtol=1e-6
+        )
+        np.testing.assert_array_equal(slower["head"][leaf], plain["head"][leaf])
