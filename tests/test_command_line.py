@@ -150,7 +150,9 @@ def test_every_config_says_what_it_is_and_which_variants_it_has():
 def test_a_method_is_marked_as_transductive_where_it_is():
     text = listing.for_evaluation(CONFIGS)
     for name in methods.names():
-        mark = "*" if methods.get_method(name).transductive else ""
+        method = methods.get_method(name)
+        together = method.transductive or method.answering.transductive
+        mark = "*" if together else ""
         assert re.search(rf"^  {name}{re.escape(mark)}( |$)", text, re.MULTILINE)
 
 

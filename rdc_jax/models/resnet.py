@@ -142,14 +142,9 @@ class ResNet(nn.Module):
     Attributes:
       blocks: One constructor a block; called with the fields ``dtype`` to
         ``last_norm`` and ``name``.
-    <<<<<<< HEAD
-      stem: Whether to begin with the 7x7 stride-2 convolution and 3x3 max-pool.
-      dtype: Type of the computation; parameters and BN statistics are float32.
-    =======
       stem: Channels of the 7x7 stride-2 convolution that begins, with a 3x3 max-pool;
         0: none.
       dtype: Of the computation; parameters and BN statistics are float32.
-    >>>>>>> 7d21b8e (wip2)
       conv: Implementation of the convolutions: ``auto`` or ``xla``.
       norm: Norm of the stem and the blocks, see ``BasicBlock``. One that draws random
         numbers in training takes them from the stream ``noise``:

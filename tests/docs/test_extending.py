@@ -139,13 +139,14 @@ def test_a_method_that_adapts_in_two_phases_beside_source_images():
     model = wrap(tiny.TinyNet(), tiny.TinyNet().init(jax.random.key(0), images))
     draw = np.random.default_rng(0).integers
     support, query, source = (
-        jnp.asarray(draw(0, 256, (n, 18, 18, 3)), jnp.uint8) for n in (6, 4, 8)
+        jnp.asarray(draw(0, 256, (*n, 18, 18, 3)), jnp.uint8)
+        for n in ((6,), (4,), (5, 8))  # Others of the source with each of 3 + 2 steps.
     )
     task = Task(support, jnp.repeat(jnp.arange(3), 2), query, 3, key=jax.random.key(1))
     answers = []
     for away, distractors in ((3, source), (1, source), (3, 255 - source)):
         method = get_method(text.format(away), image_size=tiny.SIZE)
-        pair = (distractors, jnp.zeros(8, jnp.int32))
+        pair = (distractors, jnp.zeros((5, 8), jnp.int32))
         answers.append(jax.jit(method)(task.replace(distractors=pair), model))
         assert answers[-1].shape == (4, 3)
     assert not np.allclose(answers[0], answers[1])  # Its own parameter counts,

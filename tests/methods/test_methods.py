@@ -172,7 +172,10 @@ def test_neighbourhoods_beyond_a_variant_s_own_task_are_refused():
     ("text", "message"),
     [
         ("rdc(lam)", r"write parameters as in rdc\(lam=0.3;k=6\)"),
-        ("rdc(lamda=1)", "no parameter 'lamda'; it has prepare, k, k2, lam"),
+        (
+            "rdc(lamda=1)",
+            "no parameter 'lamda'; it has prepare, views, layers, k",
+        ),
         ("rdc(k=many)", "k=many: invalid literal"),
         ("rdc(k=0)", "RDCParams.k must be an int >= 1"),
         ("rdc(labels=yes)", "must be True or False"),

@@ -107,7 +107,7 @@ def test_initial_weights_have_the_lineages_scale():
 
 def test_unknown_names_are_told():
     with pytest.raises(UserError, match="known are resnet10, resnet12, resnet18"):
-        models.create("resnet50")
+        models.create("resnet51")
     with pytest.raises(UserError, match="unknown convolution 'fft'"):
         models.create("resnet10", conv="fft")
 
