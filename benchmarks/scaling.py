@@ -20,9 +20,11 @@ from typing import Any
 
 import jax
 import numpy as np
+from PIL import Image
 
 import rdc_jax
 from rdc_jax.data.features import feature_cache
+from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.pixels import pixel_cache
 from rdc_jax.data.task_spec import TaskSpec
 from rdc_jax.data.tasks import TaskSampler
@@ -57,29 +59,24 @@ class Series:
         return float(np.polyfit(*logs, 1)[0])
 
 
-class TinyImages:
+CLASS_NAMES = tuple(map(str, range(CLASSES)))
+
+
+def tiny_images(length: int) -> ImageSet:
     """A data set of one's own: images that are functions of their number."""
 
-    name, split = "tiny", "test"
-    class_names = tuple(map(str, range(CLASSES)))
+    def read(i: int) -> Image.Image:
+        return Image.new("RGB", (EDGE, EDGE), (i % 256,) * 3)
 
-    def __init__(self, length: int) -> None:
-        self.labels = (np.arange(length) % CLASSES).astype(np.int32)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def image(self, i: int) -> np.ndarray:
-        """Image ``i``."""
-        return np.full((EDGE, EDGE, 3), i % 256, np.uint8)
-
-    def locate(self, i: int) -> str:
-        """What image ``i`` is called."""
-        return f"tiny/{i}"
-
-    def fingerprint(self) -> str:
-        """Identity of the images."""
-        return f"tiny {len(self)}"
+    return ImageSet(
+        name="tiny",
+        split="test",
+        ids=tuple(map(str, range(length))),
+        labels=np.arange(length) % CLASSES,
+        class_names=CLASS_NAMES,
+        read=read,
+        identity=f"tiny {length}",
+    )
 
 
 # A call, and its megabytes where they are known before it is made.
@@ -160,7 +157,7 @@ def images_call(length: int) -> Prepared:
 
     The call gives the rows of the tasks' images, and their features.
     """
-    source = TinyImages(length)
+    source = tiny_images(length)
 
     @jax.jit
     def features_of(images):

@@ -92,6 +92,11 @@ class TaskLog:
             whole = self._path.stat().st_size // self._dtype.itemsize
         except FileNotFoundError:
             whole = 0
+        except OSError as error:
+            raise UserError(
+                f"cannot read {self._path}: {error.strerror or error}; move what is in "
+                "its way"
+            ) from error
         if not whole:
             return np.zeros(0, self._dtype)
         return np.memmap(self._path, self._dtype, "r", shape=(whole,))

@@ -79,7 +79,7 @@ def _list(million, *, last=None):
     root, names = million
     names = names if last is None else [*names[:-1], last]
     labels = [row % scaling.CLASSES for row in range(len(names))]
-    content = {"label_names": scaling.TinyImages.class_names, "image_names": names}
+    content = {"label_names": scaling.CLASS_NAMES, "image_names": names}
     path = root / "list.json"
     path.write_text(json.dumps({**content, "image_labels": labels}))
     return path
