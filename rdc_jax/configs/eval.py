@@ -107,7 +107,7 @@ def _paper() -> ml_collections.ConfigDict:
 def _finetune() -> dict:
     """The fields of ``FinetuneOptions``, lists as words with commas."""
     fields = dataclasses.asdict(FinetuneOptions())
-    # The paper's rate; docs/results.md says why smaller weights want a smaller one.
+    # The paper's rate; docs/appendix.md says why smaller weights want a smaller one.
     return {**fields, "layers": "", "record": "", "learning_rate": 1e-3}
 
 
@@ -118,7 +118,7 @@ def _reduced() -> dict:
         "datasets": "cub,cars,miniplaces,flowers102,cropdisease,eurosat,isic,chestx",
         "image_size": 84,
         "episodes": 1000,
-        # For the small weights that weight decay leaves (docs/results.md).
+        # For the small weights that weight decay leaves (docs/appendix.md).
         "finetune": {"learning_rate": 3e-5},
     }
 

@@ -19,7 +19,7 @@ class FinetuneOptions:
       steps: Full-batch steps, the paper's T.
       optimiser: ``adam`` (the paper's) or ``sgd``.
       learning_rate: Of each step. The paper's is 1e-3, for weights grown in 400 epochs
-        without weight decay; smaller weights want smaller steps (docs/results.md).
+        without weight decay; smaller weights want smaller steps (docs/appendix.md).
       relative: Multiply a tensor's steps by the root mean square of its entries: a
         rate that means the same for weights of any size.
       alpha: Extra weight of neighbours in the loss (Eq. 11).
