@@ -25,7 +25,7 @@ from rdc_jax.runtime.errors import UserError, guard
 
 DATASETS = "cub,cars,miniplaces,flowers102,cropdisease,eurosat,isic,chestx"
 SHOTS = (1, 2, 5)
-METHODS = {"RDC": True, "nearest class mean": False}
+METHODS = {"RDC+": True, "nearest class mean": False}
 BINS = 15
 WAY, QUERY, SEED = 5, 15, 1
 OUT = pathlib.Path(__file__).parents[1] / "docs/images/reliability.png"
@@ -106,9 +106,9 @@ def report(found: dict[tuple[str, int], dict[str, Judged]], names: list[str]) ->
                 f"| {shot} | {method} | {100 * whole.right.mean():.1f} "
                 f"| {ece(whole):.1f} | {each:.1f} | {share:.0f}% | {right:.0f}% |"
             )
-    print(f"\n| ECE of RDC | {' | '.join(names)} |\n|---{'|---' * len(names)}|")
+    print(f"\n| ECE of RDC+ | {' | '.join(names)} |\n|---{'|---' * len(names)}|")
     for shot in SHOTS:
-        cells = [f"{ece(found[name, shot]['RDC']):.1f}" for name in names]
+        cells = [f"{ece(found[name, shot]['RDC+']):.1f}" for name in names]
         print(f"| {shot}-shot | {' | '.join(cells)} |")
 
 

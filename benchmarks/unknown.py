@@ -36,7 +36,7 @@ def measure(feat_nd, labels_n, name: str, shot: int, tasks: int) -> list[float]:
     found = []
     for rows, labels in zip(drawn.indices, drawn.labels, strict=True):
         support = Support(feat_nd[rows[:s]], labels[:s], names)
-        dist_qc, _ = plain_distances(support, feat_nd[rows[s:]])
+        dist_qc = plain_distances(support, feat_nd[rows[s:]])
         share_q, foreign_q = unknown_shares(support, dist_qc), labels[s:] == NO_CLASS
         above = share_q[foreign_q][:, None] > share_q[~foreign_q]
         flagged_q = share_q > Options().unknown_above

@@ -20,7 +20,7 @@ class Row(NamedTuple):
     ``rejected`` says that its probability is below the threshold, ``unknown`` that it
     may be of none of the classes: its ``unknown_score``, the share of pictures of the
     classes that would be nearer to one, is above a threshold. ``second`` is the next
-    probable class, ``plain`` the answer without calibration, ``nearest`` are the
+    probable class, ``plain`` the answer for the picture alone, ``nearest`` are the
     numbers of the nearest supports, and ``probabilities`` has all classes by name.
     """
 
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether calibration changed the answer."""
+        """Whether comparing it with the others changed the answer."""
         return self.plain != self.class_name
 
 
@@ -54,9 +54,10 @@ class Answers:
       probabilities: Of each class, rows sum to one.
       unknown_scores: How little each query looks like any class, of 0 to 1: the share
         of pictures of the classes that would be nearer to a class mean.
-      plain: The class that NPC + l2 norm gives, without calibration.
+      plain: The class that NPC + l2 norm gives, alone.
       nearest: The nearest supports, nearest first.
       temperature: What distances were divided by.
+      method: What gave the answers, in words.
       transductive: Whether the queries were compared with each other.
       reject_below: Answers of a smaller probability are flagged.
       unknown_above: Queries of a larger unknown score are flagged.
@@ -72,6 +73,7 @@ class Answers:
     plain: Int[np.ndarray, " q"]
     nearest: Int[np.ndarray, "q t"]
     temperature: float
+    method: str
     transductive: bool
     reject_below: float
     unknown_above: float
@@ -117,11 +119,6 @@ class Answers:
         if not folders or not set(folders) <= set(names):
             return None
         return np.array([names.index(folder) for folder in folders])
-
-    @property
-    def method(self) -> str:
-        """What gave the answers."""
-        return "RDC" if self.transductive else "nearest class mean (NPC + l2 norm)"
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -187,7 +184,7 @@ def sum_up(answers: Answers) -> list[str]:
     if unsure:
         line += f" (below {100 * answers.reject_below:.3g}%: look at them yourself)"
     if changed:
-        line += f"; {changed} would be of another class without RDC"
+        line += f"; {changed} would be of another class if looked at alone"
     if unknown := int(answers.unknown.sum()):
         line += (
             f"; {unknown} may be of none of the classes (farther than "
@@ -204,7 +201,7 @@ def accuracy(answers: Answers) -> list[str]:
     right, sure = answers.predicted == answers.truth, ~answers.rejected
     line = f"accuracy, by the folders' names: {_share(right)}"
     if answers.transductive:
-        line += f"; without RDC {_share(answers.plain == answers.truth)}"
+        line += f"; each looked at alone {_share(answers.plain == answers.truth)}"
     if 0 < sure.sum() < len(sure):
         line += f"; without those that are unsure {_share(right[sure])}"
     return [line]

@@ -2,23 +2,32 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, cast
 
-from rdc_jax.core.params import RDCParams
+import numpy as np
+from jaxtyping import Float, Int
+
+from rdc_jax.methods.base import FeatureMethod, get_method
 from rdc_jax.predict.answers import Answers
 from rdc_jax.predict.embedding import Pictures
-from rdc_jax.predict.task import Support, calibrated_distances, plain_distances
-from rdc_jax.predict.temperature import fit_temperature, probabilities
+from rdc_jax.predict.task import (
+    Support,
+    compared_distances,
+    plain_distances,
+    unit_rows,
+)
+from rdc_jax.predict.temperature import TYPICAL, fit_temperature, probabilities
 from rdc_jax.predict.unknown import unknown_shares
 from rdc_jax.runtime.errors import UserError
 
-# Measured on eight domains (docs/predict.md): with fewer queries than twice the
-# supports calibration loses against class means, with more it gains.
-_QUERIES_A_SUPPORT = 2
+# Measured on eight domains (docs/predict.md): of fewer queries class means make more.
+_QUERIES = 10
+_QUERIES_A_SUPPORT = {"rdc": 2}
 _NEAREST = 3  # supports to show of each query
 # Larger batches than these bring no more accuracy, or less.
 _BATCH, _BATCH_A_SUPPORT, _LARGEST_BATCH = 150, 4, 2048
 
+_ALONE = "nearest class mean (NPC + l2 norm)"
 _NOT_FITTED = (
     "every class has one labelled example, so probabilities and unknown scores are "
     "those of a typical task; with two or more examples a class they are fitted to "
@@ -30,7 +39,7 @@ _NOT_FITTED = (
 class Options:
     """How to classify: what ``RDCClassifier`` takes, checked."""
 
-    params: RDCParams = dataclasses.field(default_factory=RDCParams)
+    method: str = "rdc_plus"
     transductive: bool | str = "auto"
     temperature: float | None = None
     reject_below: float = 0.5
@@ -42,11 +51,11 @@ class Options:
             if not right:
                 raise UserError(f"{name}={value!r}: use {use}")
 
-        params, mode, heat = self.params, self.transductive, self.temperature
-        least, most, size = self.reject_below, self.unknown_above, self.batch_size
-        right = isinstance(params, RDCParams)
-        need("params", params, right, "rdc_jax.RDCParams(...)")
-        need("lam", params.lam, bool(0 <= params.lam <= 1), "a number from 0 to 1")
+        mode, heat, size = self.transductive, self.temperature, self.batch_size
+        least, most = self.reject_below, self.unknown_above
+        # Its distances must be turned into probabilities.
+        right, alone = self.comparing.name in TYPICAL, not self.comparing.transductive
+        need("method", self.method, right and not alone, "rdc_plus or rdc")
         modes = ("auto", True, False)
         need("transductive", mode, mode in modes, "auto, True, False")
         right = heat is None or 0 < heat < math.inf
@@ -54,6 +63,11 @@ class Options:
         need("reject_below", least, 0 <= least <= 1, "a number from 0 to 1")
         need("unknown_above", most, 0 <= most <= 1, "a number from 0 to 1")
         need("batch_size", size, size is None or size >= 1, "at least 1")
+
+    @property
+    def comparing(self) -> FeatureMethod:
+        """The method, where pictures are compared with each other."""
+        return cast(FeatureMethod, get_method(self.method))
 
 
 def classify(
@@ -64,15 +78,15 @@ def classify(
     default = min(max(_BATCH, _BATCH_A_SUPPORT * s), _LARGEST_BATCH)
     batch_size = options.batch_size or default
     transductive, note = _choose(s, min(q, batch_size), options)
-    plain_qc, support_qs = plain_distances(support, query.features)
-    class_qc = plain_qc
+    comparing = options.comparing
+    plain_qc = class_qc = plain_distances(support, query.features)
     if transductive:
-        class_qc, support_qs = calibrated_distances(
-            support, query.features, options.params, batch_size
-        )
+        class_qc = compared_distances(support, query.features, comparing, batch_size)
     temperature, fitted = options.temperature, True
     if temperature is None:
-        temperature, fitted = fit_temperature(support, transductive=transductive)
+        temperature, fitted = fit_temperature(
+            support, comparing.name if transductive else "npc_l2"
+        )
     return Answers(
         support=support,
         query=query,
@@ -80,8 +94,9 @@ def classify(
         probabilities=probabilities(class_qc, temperature),
         plain=plain_qc.argmin(axis=1),
         unknown_scores=unknown_shares(support, plain_qc),
-        nearest=support_qs.argsort(axis=1, kind="stable")[:, :_NEAREST],
+        nearest=_nearest(support, query.features),
         temperature=temperature,
+        method=comparing.title if transductive else _ALONE,
         transductive=transductive,
         reject_below=options.reject_below,
         unknown_above=options.unknown_above,
@@ -92,10 +107,22 @@ def classify(
 
 def _choose(supports: int, together: int, options: Options) -> tuple[bool, str]:
     """Whether queries are compared with each other, and a note on it or nothing."""
-    wanted = max(_QUERIES_A_SUPPORT * supports, options.params.k)
+    a_support = _QUERIES_A_SUPPORT.get(options.comparing.name, 0)
+    wanted = max(a_support * supports, _QUERIES)
     if options.transductive is False or together >= wanted:
         return options.transductive is not False, ""
-    few = f"RDC needs about {wanted} pictures to classify at a time and has {together}"
+    few = (
+        f"{options.comparing.title} needs about {wanted} pictures to classify at a "
+        f"time and has {together}"
+    )
     if options.transductive is True:
         return True, f"{few}; the nearest class mean may do better"
     return False, f"{few}, so the nearest class mean was used"
+
+
+def _nearest(
+    support: Support, query_qd: Float[np.ndarray, "q d"]
+) -> Int[np.ndarray, "q t"]:
+    """The nearest supports of each query, nearest first."""
+    cosine_qs = unit_rows(query_qd) @ unit_rows(support.features).T
+    return (-cosine_qs).argsort(axis=1, kind="stable")[:, :_NEAREST]

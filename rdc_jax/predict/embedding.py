@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float32, UInt8
 
@@ -14,7 +15,9 @@ from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import printable
 from rdc_jax.data.squares import Square
 from rdc_jax.data.transforms import test_batch
-from rdc_jax.models.load import load_backbone
+from rdc_jax.evaluation.features import compiled, feature_fn
+from rdc_jax.methods.views import Views
+from rdc_jax.models.load import from_function, load_backbone
 from rdc_jax.models.model import Model
 from rdc_jax.models.preprocessing import FIELD
 from rdc_jax.predict.pictures import AnyPicture, read_pictures
@@ -28,6 +31,8 @@ _log = logging.getLogger(__name__)
 _BATCH = 32
 # What the torch checkpoints of the field, which do not note it, were trained at.
 _FIELD_SIZE = 224
+
+_CROP = Views()  # The features of one crop.
 
 Network = Callable[[Any], Any]
 
@@ -60,6 +65,8 @@ class Embedder:
         notes, else 224.
       normalize: From pixels ``[b, image_size, image_size, 3]`` in 0 … 255 to what the
         network wants; ``None`` for ImageNet's mean and deviation.
+      views: What is taken of a picture and of the network; more than the network's
+        output for one view needs a checkpoint.
       thumbnails: Whether to keep thumbnails of the pictures.
       advance: Called with the number of pictures done since the last call.
 
@@ -73,10 +80,15 @@ class Embedder:
         image_size: int | None = None,
         normalize: Network | None = None,
         *,
+        views: Views = _CROP,
         thumbnails: bool = False,
         advance: Callable[[int], object] = lambda _: None,
     ) -> None:
+        if normalize is not None and views != _CROP:
+            raise UserError("views and layers do not go with normalize: leave it out")
         self.network = backbone if callable(backbone) else load_backbone(backbone)
+        if views != _CROP and not isinstance(self.network, Model):
+            self.network = from_function(self.network)
         if image_size is None and isinstance(self.network, Model):
             image_size = self.network.metadata.get("image_size")
         if image_size is None:
@@ -96,6 +108,10 @@ class Embedder:
         if wanted.noted.keys() - {"size"}:
             _log.info("images: %s", wanted.at(image_size))
         self.thumbnails, self.advance = thumbnails, advance
+        self._embed: Network = self._own
+        if isinstance(self.network, Model) and normalize is None:
+            embed = compiled(feature_fn(views, image_size), self.network)
+            self._embed = lambda images: embed(self.network, jnp.asarray(images))
 
     def __str__(self) -> str:
         arch = getattr(self.network, "arch", "own network")
@@ -146,18 +162,11 @@ class Embedder:
         self, squares: UInt8[np.ndarray, "n size size 3"]
     ) -> Float32[np.ndarray, "n d"]:
         """Features of one batch, or of fewer, which are padded to one."""
-        n, edge = squares.shape[:2]
+        n = len(squares)
         filler = np.zeros((_BATCH - n, *squares.shape[1:]), np.uint8)
         images = np.concatenate([squares, filler])
-        if self.normalize is None:
-            # A copy that may be written to, as torch wants it.
-            images = np.array(test_batch(images, self.image_size, edge))
-        else:
-            margin = round((edge - self.image_size) / 2)
-            inside = slice(margin, margin + self.image_size)
-            images = self.normalize(images[:, inside, inside])
         with say_if_slow("compiling the network"):
-            feat_bd = np.asarray(self.network(images), np.float32)
+            feat_bd = np.asarray(self._embed(images), np.float32)
         if feat_bd.ndim != 2 or len(feat_bd) != len(images):
             raise UserError(
                 f"the backbone gives {feat_bd.shape} for {len(images)} images: it must "
@@ -169,6 +178,16 @@ class Embedder:
                 "damaged, or its images are not normalised as it expects"
             )
         return feat_bd[:n]
+
+    def _own(self, squares: UInt8[np.ndarray, "b edge edge 3"]) -> Any:
+        """What a function gives, or any network after a normalisation of its own."""
+        edge, size = squares.shape[1], self.image_size
+        if self.normalize is None:
+            # A copy that may be written to, as torch wants it.
+            return self.network(np.array(test_batch(squares, size, edge)))
+        margin = round((edge - size) / 2)
+        inside = slice(margin, margin + size)
+        return self.network(self.normalize(squares[:, inside, inside]))
 
 
 def embed_support(embedder: Embedder, source: ImageSet) -> Support:

@@ -1,4 +1,4 @@
-"""RDC as a scikit-learn classifier, on arrays or on pictures."""
+"""Transductive answers as a scikit-learn classifier, on arrays or on pictures."""
 
 import dataclasses
 import os
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from rdc_jax.core.params import RDCParams
+from rdc_jax.methods.views import Views
 from rdc_jax.predict.answers import Answers
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedder, Pictures, embed_support
@@ -30,12 +30,12 @@ _PATH = (str, os.PathLike)
 
 @dataclasses.dataclass(eq=False, repr=False)
 class RDCClassifier(ClassifierMixin, BaseEstimator):
-    """Classify by Ranking Distance Calibration, with a few labelled examples a class.
+    """Classify with a few labelled examples a class, by RDC+ or by RDC.
 
     Transductive: the rows that are given to ``predict`` together are compared with
     each other, and an answer depends on all of them. By default that happens where
-    there are at least twice as many queries as supports, which is where it pays;
-    otherwise each query gets the nearest class mean of l2-normalised features.
+    there are at least ten queries, which is where it pays; otherwise each query gets
+    the nearest class mean of l2-normalised features.
 
     Example:
       >>> import numpy as np
@@ -53,11 +53,12 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
         0 … 255. A checkpoint as ``rdc_jax.models.load_backbone`` takes it,
         ``"packaged"`` for the weights that come with the package, or any function from
         images to features.
-      k: Neighbours of a row; ``None``, here and in the next three: as ``params`` say.
-      k2: Ranks that query expansion averages over.
-      lam: Weight of the plain distance against the Jaccard distance.
-      dim: Dimensions of the subspace.
-      params: All of ``RDCParams``; ``None`` for their defaults.
+      method: What compares the queries with each other: ``rdc_plus`` or ``rdc``, maybe
+        with parameters, ``"rdc(k=6;lam=0.3)"``.
+      views: Of each picture, 1, 2 or 4, see ``rdc_jax.methods.views.Views``: more see
+        more and take as many times the network's time.
+      layers: Of the network, with weights: ``"features,block3:0.7"`` for the packaged
+        one; ``"features"`` is its output.
       transductive: Whether queries are compared with each other: ``"auto"``, or always
         (``True``), or never (``False``).
       temperature: Of the probabilities; ``None``: fitted on the supports.
@@ -82,11 +83,9 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
     # what is wrong with it.
     backbone: Any = None
     _: dataclasses.KW_ONLY
-    k: Any = None
-    k2: Any = None
-    lam: Any = None
-    dim: Any = None
-    params: Any = None
+    method: Any = "rdc_plus"
+    views: Any = 1
+    layers: Any = "features"
     transductive: Any = "auto"
     temperature: Any = None
     reject_below: Any = 0.5
@@ -174,7 +173,7 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
 
         Returns:
           Arrays, and ``rows`` with names, probabilities, flags, unknown scores, nearest
-          supports and the answer without RDC; unreadable pictures; notes on how the
+          supports and the answer for each alone; unreadable pictures; notes on how the
           answers came about.
         """
         check_is_fitted(self)
@@ -214,19 +213,20 @@ class RDCClassifier(ClassifierMixin, BaseEstimator):
             raise UserError(
                 "pictures need a backbone: give a checkpoint, a function, or 'packaged'"
             )
-        return Embedder(self.backbone, self.image_size, self.normalize)
+        views = Views.from_text(self.views, self.layers)
+        return Embedder(
+            self.backbone,
+            self.image_size,
+            self.normalize,
+            views=views.asked_by(self._options().comparing),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_loaded": None}
 
     def _options(self) -> Options:
-        params = RDCParams() if self.params is None else self.params
-        given = {name: getattr(self, name) for name in ("k", "k2", "lam", "dim")}
-        given = {name: value for name, value in given.items() if value is not None}
-        if given and isinstance(params, RDCParams):
-            params = dataclasses.replace(params, **given)
         return Options(
-            params=params,
+            method=self.method,
             transductive=self.transductive,
             temperature=self.temperature,
             reject_below=self.reject_below,

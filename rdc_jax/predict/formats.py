@@ -113,5 +113,5 @@ def _remark(row: Row) -> str:
     if row.unknown:
         remarks.append(f"maybe none of these ({percent(row.unknown_score)})")
     if row.changed:
-        remarks.append(f"without RDC: {row.plain}")
+        remarks.append(f"alone: {row.plain}")
     return "; ".join(remarks)

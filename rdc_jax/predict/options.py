@@ -16,8 +16,8 @@ pictures in each; the folders' names are the class names. That of --query holds
 the pictures to classify, loose or in folders of any name. Nothing is trained,
 and nothing leaves the machine.
 
-Ranking Distance Calibration (RDC) compares the pictures with each other as well
-as with the examples, if there are enough of them to gain from it."""
+RDC+ compares the pictures with each other as well as with the examples, if there
+are enough of them to gain from it."""
 
 _MORE = """\
 examples:
@@ -114,6 +114,27 @@ def _add_method(group: argparse._ArgumentGroup) -> None:
         "(torch files; 224 is assumed)",
     )
     add(
+        "--views",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of each picture: 1; 2: also its mirror image; 4: also uncropped, both "
+        "ways. More see more, and take as many times the network's time",
+    )
+    add(
+        "--layers",
+        default="features",
+        metavar="NAMES",
+        help="of the network, with weights: features,block3:0.7 for the packaged one",
+    )
+    add(
+        "--method",
+        default="rdc_plus",
+        metavar="NAME",
+        help="what compares pictures with each other: rdc_plus (default) or rdc, maybe "
+        "with parameters: 'rdc(k=6)'",
+    )
+    add(
         "--reject_below",
         type=float,
         default=0.5,
@@ -140,9 +161,8 @@ def _add_method(group: argparse._ArgumentGroup) -> None:
         "--transductive",
         choices=("auto", "always", "never"),
         default="auto",
-        help="compare pictures with each other by RDC. auto: if there are at least "
-        "10, and twice as many as labelled ones; otherwise each gets, by itself, the "
-        "class whose mean is nearest",
+        help="compare pictures with each other. auto: if there are at least 10; "
+        "otherwise each gets, by itself, the class whose mean is nearest",
     )
     add(
         "--batch_size",

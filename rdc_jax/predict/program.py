@@ -6,6 +6,7 @@ import os
 import pathlib
 import sys
 
+from rdc_jax.methods.views import Views
 from rdc_jax.predict.answers import Answers, sum_up
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Embedder, embed_support
@@ -38,12 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
             level = logging.INFO if note.problem else logging.DEBUG
             _log.log(level, "%s: %s", note.kind, note.text)
         options = Options(
+            method=arguments.method,
             transductive=_TRANSDUCTIVE[arguments.transductive],
             temperature=arguments.temperature,
             reject_below=arguments.reject_below,
             unknown_above=arguments.unknown_above,
             batch_size=arguments.batch_size,
         )
+        views = Views.from_text(arguments.views, arguments.layers)
         if arguments.compile_cache:
             keep_compiled()
         total = len(source) + len(queries)
@@ -51,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             embedder = Embedder(
                 arguments.checkpoint,
                 arguments.image_size,
+                views=views.asked_by(options.comparing),
                 thumbnails=arguments.html is not None,
                 advance=progress.advance,
             )

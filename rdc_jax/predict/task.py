@@ -1,10 +1,11 @@
 """Distances of any number of queries to the classes and supports of one task.
 
-RDC compares all rows of a task with each other, so its memory and time grow with the
-square and the cube of their number. Thousands of queries are therefore answered in
-batches, each with all supports. A hash of their features decides which queries share a
-batch: a shuffle that depends neither on a seed nor on the order of files. Classes are
-spread evenly over the batches, and the same pictures get the same answers.
+A transductive method compares all rows of a task with each other, so its memory and
+time grow with the square and the cube of their number. Thousands of queries are
+therefore answered in batches, each with all supports. A hash of their features decides
+which queries share a batch: a shuffle that depends neither on a seed nor on the order
+of files. Classes are spread evenly over the batches, and the same pictures get the same
+answers.
 """
 
 import functools
@@ -13,13 +14,9 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Float64, Int
 
-from rdc_jax.core.calibration import rdc
-from rdc_jax.core.distances import cross_distances
-from rdc_jax.core.params import RDCParams
-from rdc_jax.core.prototypes import npc
-from rdc_jax.core.rows import l2_normalize
+from rdc_jax.methods.base import FeatureMethod, Method, Task, get_method
 from rdc_jax.runtime.compiled import say_if_slow
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.threads import one_lapack_thread
@@ -48,17 +45,13 @@ class Support(NamedTuple):
     thumbnails: tuple[bytes, ...] = ()
 
 
-# Of queries to the classes, and to the supports.
-Distances = tuple[Float[np.ndarray, "q c"], Float[np.ndarray, "q s"]]
-
-
-def calibrated_distances(
+def compared_distances(
     support: Support,
     query_qd: Float[np.ndarray, "q d"],
-    params: RDCParams,
+    method: FeatureMethod,
     batch_size: int,
-) -> Distances:
-    """Compare at most ``batch_size`` queries at a time with each other, by RDC.
+) -> Float[np.ndarray, "q c"]:
+    """Compare at most ``batch_size`` queries at a time with each other, by a method.
 
     The order of the queries changes nothing, not even in the last digit.
 
@@ -68,22 +61,26 @@ def calibrated_distances(
     largest = np.max([np.abs(x).max() for x in (support.features, query_qd)])
     if not largest <= np.finfo(np.float32).max:
         raise UserError(f"features go up to {largest:.3g}: give finite float32 numbers")
-    with one_lapack_thread(), say_if_slow("compiling RDC for this number of pictures"):
-        return _in_batches(support, query_qd, params, np.float32, batch_size)
+    slow = f"compiling {method.title} for this number of pictures"
+    with one_lapack_thread(), say_if_slow(slow):
+        return _in_batches(support, query_qd, method, np.float32, batch_size)
 
 
-def plain_distances(support: Support, query_qd: Float[np.ndarray, "q d"]) -> Distances:
-    """Compare each query by itself with class means and supports, l2-normalised.
+def plain_distances(
+    support: Support, query_qd: Float[np.ndarray, "q d"]
+) -> Float[np.ndarray, "q c"]:
+    """Compare each query by itself with class means, l2-normalised.
 
     In float64: the answer for a row is then the same, in every digit that counts,
     whatever rows are beside it.
 
     >>> support = Support(np.eye(2), np.array([0, 1]), ("ant", "bee"))
-    >>> plain_distances(support, np.array([[5.0, 0.0]]))[0].round(3).tolist()
+    >>> plain_distances(support, np.array([[5.0, 0.0]])).round(3).tolist()
     [[0.0, 1.414]]
     """
     with jax.enable_x64(True):
-        return _in_batches(support, query_qd, None, np.float64, _PLAIN_BATCH)
+        plain = get_method("npc_l2")
+        return _in_batches(support, query_qd, plain, np.float64, _PLAIN_BATCH)
 
 
 def content_order(feat_qd: Float[np.ndarray, "q d"]) -> Int[np.ndarray, " q"]:
@@ -105,26 +102,37 @@ def bucket(n: int, least: int) -> int:
     return size
 
 
+def unit_rows(feat_nd: Float[np.ndarray, "n d"]) -> Float64[np.ndarray, "n d"]:
+    """Rows of length one, of finite features of any size; zero rows stay zero."""
+    feat_nd = np.asarray(feat_nd, np.float64)
+    tiny = np.finfo(np.float64).tiny
+    # First by the largest entry, so that squares stay among the floats.
+    feat_nd = feat_nd / np.maximum(np.abs(feat_nd).max(axis=1, keepdims=True), tiny)
+    return feat_nd / np.maximum(np.linalg.norm(feat_nd, axis=1, keepdims=True), tiny)
+
+
 def _in_batches(
     support: Support,
     query_qd: Float[np.ndarray, "q d"],
-    params: RDCParams | None,
+    method: Method,
     dtype: type[np.floating],
     batch_size: int,
-) -> Distances:
+) -> Float[np.ndarray, "q c"]:
     """Compare batches of nearly equal size, padded to one of a few shapes."""
-    s, q, c = len(support.labels), len(query_qd), len(support.class_names)
-    class_qc, support_qs = np.empty((q, c), dtype), np.empty((q, s), dtype)
-    supports = _padded(support.features.astype(dtype), _SUPPORTS)
+    q, c = len(query_qd), len(support.class_names)
+    class_qc = np.empty((q, c), dtype)
+    support_sd, mask_s = _padded(support.features.astype(dtype), _SUPPORTS)
     labels_s, _ = _padded(support.labels.astype(np.int32), _SUPPORTS)
     for batch in np.array_split(content_order(query_qd), -(-q // batch_size)):
-        queries = _padded(query_qd[batch].astype(dtype), _QUERIES)
-        to_class, to_support = _program(
-            *supports, labels_s, *queries, bucket(c, _CLASSES), params
+        rows_qd, mask_q = _padded(query_qd[batch].astype(dtype), _QUERIES)
+        task = Task(
+            *(support_sd, labels_s, rows_qd),
+            num_classes=bucket(c, _CLASSES),
+            support_mask=mask_s,
+            query_mask=mask_q,
         )
-        class_qc[batch] = np.asarray(to_class)[: len(batch), :c]
-        support_qs[batch] = np.asarray(to_support)[: len(batch), :s]
-    return class_qc, support_qs
+        class_qc[batch] = np.asarray(_program(task, method))[: len(batch), :c]
+    return class_qc
 
 
 def _padded(rows: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
@@ -134,21 +142,6 @@ def _padded(rows: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([rows, filler]), np.arange(size) < len(rows)
 
 
-@functools.partial(jax.jit, static_argnames="num_classes")
-def _program(
-    support_sd: Float[Array, "s d"],
-    mask_s: Bool[Array, " s"],
-    labels_s: Int[Array, " s"],
-    query_qd: Float[Array, "q d"],
-    mask_q: Bool[Array, " q"],
-    num_classes: int,
-    params: RDCParams | None,
-) -> tuple[Float[Array, "q c"], Float[Array, "q s"]]:
-    arguments = support_sd, labels_s, query_qd, num_classes
-    if params is None:
-        class_qc = npc(*arguments, support_mask=mask_s, query_mask=mask_q)
-        rows = l2_normalize(query_qd), l2_normalize(support_sd)
-        return class_qc, cross_distances(*rows)
-    out = rdc(*arguments, params=params, support_mask=mask_s, query_mask=mask_q)
-    s = support_sd.shape[0]
-    return out.class_distances, out.distances[s:, :s]
+@functools.partial(jax.jit, static_argnames="method")
+def _program(task: Task, method: Method) -> Float[Array, "q c"]:
+    return method(task)

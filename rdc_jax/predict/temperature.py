@@ -19,28 +19,31 @@ from scipy.special import log_softmax, softmax
 from rdc_jax.predict.task import Support, plain_distances
 
 # The medians, over eight domains, of the temperatures that are best in hindsight.
-_PLAIN = (0.048, 0.142)
-_CALIBRATED = (0.066, 0.158)
+TYPICAL = {"rdc_plus": (0.43, 0.80), "rdc": (0.066, 0.158), "npc_l2": (0.048, 0.142)}
 _SPREAD = 0.5  # standard deviation of the prior on the factor's logarithm
 _LOG_FACTORS = np.linspace(-3.0, 3.0, 241)
 
 
-def fit_temperature(support: Support, *, transductive: bool) -> tuple[float, bool]:
+def fit_temperature(support: Support, method: str) -> tuple[float, bool]:
     """Find the temperature of a task by leaving supports out.
 
-    The factor is found on plain distances and holds for calibrated ones too: it says
-    how much harder the task is than others, and both become less certain alike. That
-    needs no queries, and costs next to nothing.
+    The factor is found on plain distances and holds for those of other methods too: it
+    says how much harder the task is than others, and all become less certain alike.
+    That needs no queries, and costs next to nothing.
+
+    Args:
+      support: The labelled rows.
+      method: A name in ``TYPICAL``.
 
     Returns:
       The temperature, and whether the supports had a say in it.
     """
     shot_c = np.bincount(support.labels)
-    typical = _typical(_CALIBRATED if transductive else _PLAIN, shot_c.mean())
+    typical = _typical(method, shot_c.mean())
     if len(shot_c) < 2 or shot_c.max() < 2:
         return typical, False
     dist_hc, labels_h = left_out_distances(support)
-    before = _typical(_PLAIN, np.maximum(shot_c - 1, 1).mean())
+    before = _typical("npc_l2", np.maximum(shot_c - 1, 1).mean())
     rows_h = np.arange(len(labels_h))
     log_likelihood_g = np.array(
         [
@@ -84,10 +87,11 @@ def left_out_distances(
         rest = np.setdiff1d(np.arange(len(labels_s)), list(out.values()))
         others = Support(feat_sd[rest], labels_s[rest], class_names)
         now = [c for c in out if r < len(members[c])]
-        dist.append(plain_distances(others, feat_sd[[out[c] for c in now]])[0])
+        dist.append(plain_distances(others, feat_sd[[out[c] for c in now]]))
         labels += now
     return np.concatenate(dist), np.array(labels, np.intp)
 
 
-def _typical(curve: tuple[float, float], shots: float) -> float:
-    return curve[0] + curve[1] / float(shots)
+def _typical(method: str, shots: float) -> float:
+    a, b = TYPICAL[method]
+    return a + b / float(shots)

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Float64
 from scipy import special
 
-from rdc_jax.predict.task import Support
+from rdc_jax.predict.task import Support, unit_rows
 from rdc_jax.predict.temperature import left_out_distances
 
 _SHARE = (0.605, 0.175)  # a and b: through the medians over the domains.
@@ -62,11 +62,7 @@ def _left_out(support: Support) -> Float64[np.ndarray, " h"]:
 
 def _between(support: Support) -> float:
     """Mean distance of supports of different classes; 0 if there is one class."""
-    feat_sd = np.asarray(support.features, np.float64)
-    tiny = np.finfo(np.float64).tiny
-    # First by the largest entry, so that squares stay among the floats.
-    feat_sd = feat_sd / np.maximum(np.abs(feat_sd).max(axis=1, keepdims=True), tiny)
-    unit_sd = feat_sd / np.maximum(np.linalg.norm(feat_sd, axis=1, keepdims=True), tiny)
+    unit_sd = unit_rows(support.features)
     dist_ss = np.sqrt(np.maximum(2 - 2 * unit_sd @ unit_sd.T, 0))
     other_ss = support.labels[:, None] != support.labels[None, :]
     return float(dist_ss[other_ss].mean()) if other_ss.any() else 0.0

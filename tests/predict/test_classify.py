@@ -6,36 +6,40 @@ import numpy as np
 import pytest
 from predict.test_task import make_task
 
-from rdc_jax import RDCParams
 from rdc_jax.predict.answers import percent, sum_up
 from rdc_jax.predict.classify import Options, classify
 from rdc_jax.predict.embedding import Pictures
 from rdc_jax.runtime.errors import UserError
 
 NAMES = ("ant", "bee", "cat", "dog")
-PARAMS = RDCParams(k=5, k2=3, dim=8)
 
 
 def answer(queries, *, shots=(3, 1, 2, 4), **options):
     support, query, labels = make_task(shots=shots, queries=queries)
     support = support._replace(class_names=NAMES)
-    answers = classify(support, Pictures(query), Options(params=PARAMS, **options))
+    answers = classify(support, Pictures(query), Options(**options))
     return answers, labels
 
 
 def test_enough_queries_are_calibrated_without_a_word():
     answers, labels = answer(30)
-    assert answers.transductive and answers.method == "RDC" and not answers.notes
+    assert answers.transductive and answers.method == "RDC+" and not answers.notes
     assert (answers.predicted == labels).mean() > 0.9
 
 
 def test_few_queries_get_class_means_and_a_note():
     answers, labels = answer(5)
     assert not answers.transductive
-    assert "needs about 20 pictures" in answers.notes[0]
+    assert "needs about 10 pictures" in answers.notes[0]
     assert "has 5, so the nearest class mean was used" in answers.notes[0]
     assert (answers.predicted == answers.plain).all()
     assert (answers.predicted == labels).mean() > 0.7
+
+
+def test_rdc_wants_two_queries_a_support():
+    answers, _ = answer(19, method="rdc(k=5)")
+    assert "RDC needs about 20 pictures" in answers.notes[0]
+    assert answer(20, method="rdc(k=5)")[0].method == "RDC"
 
 
 def test_transduction_can_be_forced_and_forbidden():
@@ -48,7 +52,7 @@ def test_transduction_can_be_forced_and_forbidden():
 
 
 def test_small_batches_are_few_queries():
-    assert not answer(30, batch_size=10)[0].transductive
+    assert not answer(30, batch_size=9)[0].transductive
 
 
 def test_one_shot_says_that_nothing_was_fitted():
@@ -76,7 +80,8 @@ def test_nearest_supports_come_nearest_first():
     ("options", "message"),
     [
         ({"transductive": "maybe"}, "use auto, True, False"),
-        ({"params": RDCParams(lam=2.0)}, "lam=2.0: use a number from 0 to 1"),
+        ({"method": "rdc_pluss"}, "did you mean rdc_plus"),
+        ({"method": "logistic"}, "use rdc_plus or rdc"),
         ({"temperature": 0.0}, "use a number above 0"),
         ({"temperature": float("nan")}, "use a number above 0"),
         ({"reject_below": 1.5}, "use a number from 0 to 1"),

@@ -1,6 +1,5 @@
 """RDCClassifier on folders, pictures and features."""
 
-import dataclasses
 import pickle
 
 import numpy as np
@@ -11,12 +10,13 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from rdc_jax import RDCParams, models
+import rdc_jax
+from rdc_jax import models
 from rdc_jax.predict import RDCClassifier
 from rdc_jax.predict.pictures import find_queries
 from rdc_jax.runtime.errors import UserError
 
-PARAMS = RDCParams(k=5, k2=3, dim=8)
+METHOD = "rdc(k=5;k2=3;dim=8)"
 
 
 def brightness(images):
@@ -35,7 +35,7 @@ def truth_of(folders):
 
 
 def test_folders_give_class_names(folders, checkpoint):
-    classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    classifier = RDCClassifier(checkpoint).fit(folders.support)
     assert classifier.classes_.tolist() == [f"class{i}" for i in range(5)]
     assert classifier.n_features_in_ == 8
     predicted = classifier.predict(folders.query)
@@ -44,7 +44,7 @@ def test_folders_give_class_names(folders, checkpoint):
 
 
 def test_any_function_is_a_backbone(folders):
-    classifier = RDCClassifier(brightness, image_size=16, params=PARAMS)
+    classifier = RDCClassifier(brightness, image_size=16)
     classifier.fit(folders.support)
     assert classifier.n_features_in_ == 12
     assert (classifier.predict(folders.query) == truth_of(folders)).mean() > 0.4
@@ -66,14 +66,14 @@ def test_pictures_in_arrays_equal_pictures_in_files(folders, checkpoint):
     from rdc_jax.data.decode import read_picture
 
     pictures = np.stack([read_picture(path) for path in paths_of(folders)])
-    classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    classifier = RDCClassifier(checkpoint).fit(folders.support)
     np.testing.assert_array_equal(
         classifier.predict_proba(folders.query), classifier.predict_proba(pictures)
     )
 
 
 def test_lists_of_files_or_images_equal_folders(folders, checkpoint):
-    classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    classifier = RDCClassifier(checkpoint).fit(folders.support)
     want = classifier.predict_proba(folders.query)
     paths = paths_of(folders)
     labelled = sorted(folders.support.glob("*/*"))
@@ -82,39 +82,69 @@ def test_lists_of_files_or_images_equal_folders(folders, checkpoint):
     for path in paths:
         with Image.open(path) as image:
             images.append(image.copy())
-    by_list = RDCClassifier(checkpoint, params=PARAMS).fit(labelled, names)
+    by_list = RDCClassifier(checkpoint).fit(labelled, names)
     for query in (paths, [str(path) for path in paths], images):
         np.testing.assert_array_equal(by_list.predict_proba(query), want)
     assert by_list.explain(paths).rows[0].image == str(paths[0])
 
 
 def test_every_picture_of_a_list_must_be_readable(folders, checkpoint):
-    classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    classifier = RDCClassifier(checkpoint).fit(folders.support)
     broken = folders.query / "broken.jpg"
     broken.write_bytes(b"no picture")
     with pytest.raises(UserError, match=r"broken\.jpg.*leave it out"):
         classifier.predict([*paths_of(folders), str(broken)])
 
 
-def test_parameters_of_rdc_are_parameters_of_the_estimator():
+@pytest.mark.parametrize("method", ["rdc_plus", "rdc_plus(turns=1)", METHOD])
+def test_a_method_with_its_parameters_answers(method):
     support, query, _ = make_task()
-    one = RDCClassifier(k=5, k2=3, dim=8, lam=0.1)
-    two = RDCClassifier(params=dataclasses.replace(PARAMS, lam=0.1))
-    one.fit(support.features, support.labels)
-    two.fit(support.features, support.labels)
-    np.testing.assert_array_equal(one.distances(query), two.distances(query))
-    assert clone(one).set_params(lam=0.9).get_params()["lam"] == 0.9
-    three = RDCClassifier(lam=0.9, params=PARAMS).fit(support.features, support.labels)
-    assert not np.allclose(one.distances(query), three.distances(query))
+    found = RDCClassifier(method=method).fit(support.features, support.labels)
+    want = rdc_jax.get(method)(support.features, support.labels, query, num_classes=4)
+    np.testing.assert_allclose(found.distances(query), want, atol=1e-4)
 
 
-def test_a_grid_search_over_parameters_of_rdc():
+def test_a_grid_search_over_methods():
     rng = np.random.default_rng(0)
     feat = rng.normal(size=(40, 16)) + 3 * np.eye(16)[np.repeat([0, 1], 20)]
-    grid = {"k": [3, 5], "lam": [0.3, 0.7]}
-    estimator = RDCClassifier(k2=3, dim=8, transductive=True)
+    grid = {"method": ["rdc_plus", METHOD]}
+    estimator = RDCClassifier(transductive=True)
     search = GridSearchCV(estimator, grid, cv=2).fit(feat, np.repeat([0, 1], 20))
     assert search.best_score_ > 0.9 and set(search.best_params_) == set(grid)
+
+
+def test_views_and_layers_are_those_of_the_evaluation(folders, checkpoint):
+    layers = "features,features:0.7"
+    by_estimator = RDCClassifier(checkpoint, views=2, layers=layers)
+    by_method = RDCClassifier(
+        checkpoint, method="rdc_plus(views=2;layers=features+features:0.7)"
+    )
+    plain = RDCClassifier(checkpoint).fit(folders.support)
+    for classifier in (by_estimator, by_method):
+        classifier.fit(folders.support)
+        assert classifier.n_features_in_ > plain.n_features_in_
+    np.testing.assert_array_equal(
+        by_estimator.support_features_, by_method.support_features_
+    )
+    mirrored = RDCClassifier(brightness, image_size=16, views=2).fit(folders.support)
+    left, right = mirrored.support_features_.reshape(-1, 2, 2, 3).transpose(2, 0, 1, 3)
+    np.testing.assert_allclose(left, right, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"views": 3}, "views must be one of 1, 2, 4"),
+        ({"layers": "block9"}, "has no layer 'block9'"),
+        ({"views": 2, "normalize": lambda x: x}, "do not go with normalize"),
+        ({"method": "tim"}, "method='tim': use rdc_plus or rdc"),
+    ],
+)
+def test_what_cannot_be_taken_of_a_network_is_told(
+    options, message, folders, checkpoint
+):
+    with pytest.raises(UserError, match=message):
+        RDCClassifier(checkpoint, **options).fit(folders.support)
 
 
 def test_a_misspelt_backbone_names_the_packaged_one(folders):
@@ -125,22 +155,24 @@ def test_a_misspelt_backbone_names_the_packaged_one(folders):
 def test_features_that_would_fill_the_memory_are_refused():
     feat = np.zeros((8, 20_000), np.float32)
     feat[:, :8] = np.eye(8)
-    classifier = RDCClassifier(k=2, transductive=True).fit(feat, [0, 1] * 4)
+    classifier = RDCClassifier(method="rdc(k=2)", transductive=True).fit(
+        feat, [0, 1] * 4
+    )
     with pytest.raises(ValueError, match="20,000 would need a matrix of 2 GB"):
         classifier.predict(feat)
 
 
 def test_a_loaded_backbone_is_as_good_as_its_path(folders, checkpoint):
-    by_path = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    by_path = RDCClassifier(checkpoint).fit(folders.support)
     backbone = models.load_backbone(checkpoint)
-    by_hand = clone(RDCClassifier(backbone, params=PARAMS)).fit(folders.support)
+    by_hand = clone(RDCClassifier(backbone)).fit(folders.support)
     np.testing.assert_array_equal(
         by_path.predict_proba(folders.query), by_hand.predict_proba(folders.query)
     )
 
 
 def test_a_pickle_answers_alike(folders, checkpoint):
-    classifier = RDCClassifier(str(checkpoint), params=PARAMS).fit(folders.support)
+    classifier = RDCClassifier(str(checkpoint)).fit(folders.support)
     again = pickle.loads(pickle.dumps(classifier))
     np.testing.assert_array_equal(
         classifier.predict_proba(folders.query), again.predict_proba(folders.query)
@@ -149,11 +181,11 @@ def test_a_pickle_answers_alike(folders, checkpoint):
 
 def test_explain_names_everything(folders, checkpoint):
     (folders.query / "broken.jpg").write_bytes(b"no picture")
-    classifier = RDCClassifier(checkpoint, params=PARAMS).fit(folders.support)
+    classifier = RDCClassifier(checkpoint).fit(folders.support)
     answers = classifier.explain(folders.query)
     assert [row.image for row in answers.rows] == sorted(folders.truth)
     assert answers.unreadable[0][0] == "broken.jpg"
-    assert answers.summary["method"] == "RDC"
+    assert answers.summary["method"] == "RDC+"
     row = answers.rows[0]
     assert row.class_name == classifier.predict(folders.query)[0]
     nearest = classifier.support_images_[row.nearest[0]]
@@ -164,7 +196,7 @@ def test_explain_names_everything(folders, checkpoint):
 def test_labels_of_any_type_come_back():
     support, query, labels = make_task()
     for names in (np.array(["x", "y", "z", "w"]), np.array([40, 10, 20, 30])):
-        classifier = RDCClassifier(params=PARAMS)
+        classifier = RDCClassifier()
         classifier.fit(support.features, names[support.labels])
         assert (classifier.predict(query) == names[labels]).mean() > 0.9
         assert classifier.classes_.tolist() == sorted(names.tolist())
@@ -172,7 +204,7 @@ def test_labels_of_any_type_come_back():
 
 def test_scores_and_distances_say_the_same():
     support, query, _ = make_task()
-    classifier = RDCClassifier(params=PARAMS).fit(support.features, support.labels)
+    classifier = RDCClassifier().fit(support.features, support.labels)
     np.testing.assert_array_equal(
         classifier.decision_function(query), -classifier.distances(query)
     )

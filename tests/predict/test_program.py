@@ -40,8 +40,8 @@ def test_a_table_names_every_picture(run, folders):
     assert code == 0
     assert out.splitlines()[0].split() == ["image", "class", "probability"]
     assert [line.split()[0] for line in out.splitlines()[1:]] == sorted(folders.truth)
-    unsure, changed = out.count("unsure"), out.count("without RDC")
-    said = rf"35 classified by RDC; {unsure} unsure \(below 50%: [^;]*\)"
+    unsure, changed = out.count("unsure"), out.count("alone: ")
+    said = rf"35 classified by RDC\+; {unsure} unsure \(below 50%: [^;]*\)"
     assert unsure and changed and "accuracy" not in err
     assert re.search(rf"^{said}; {changed} would be of another class", err, re.M)
     assert "\033" not in out
@@ -51,7 +51,7 @@ def test_json_holds_all_there_is_to_know(run, folders):
     _, out, _ = run("--format=json", "--reject_below=0.9")
     found = json.loads(out)
     assert found["classes"] == [f"class{i}" for i in range(5)]
-    assert found["supports"] == 10 and found["method"] == "RDC"
+    assert found["supports"] == 10 and found["method"] == "RDC+"
     assert found["backbone"] == "resnet10 at 16 px"
     for row in found["predictions"]:
         best = max(row["probabilities"], key=row["probabilities"].get)

@@ -19,7 +19,7 @@ def test_flowers_are_told_apart(shared_dir, tmp_path):
     checkpoint = shared_dir / "weights/resnet10_miniimagenet84.tar"
     classifier = RDCClassifier(checkpoint, image_size=84).fit(folders.support)
     answers = classifier.explain(folders.query)
-    assert answers.summary["method"] == "RDC"
+    assert answers.summary["method"] == "RDC+"
     assert [row.image for row in answers.rows] == [*find_queries(folders.query)]
     right = [folders.truth[row.image] == row.class_name for row in answers.rows]
     assert sum(right) / len(right) > 0.7  # chance is 0.2

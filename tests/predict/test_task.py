@@ -7,17 +7,20 @@ import pytest
 from evaluation import worlds
 
 import rdc_jax
+from rdc_jax.methods import get_method
 from rdc_jax.predict import task
 from rdc_jax.predict.task import (
     Support,
     bucket,
-    calibrated_distances,
+    compared_distances,
     content_order,
     plain_distances,
 )
 from rdc_jax.runtime.errors import UserError
 
 PARAMS = worlds.PARAMS
+RDC = dataclasses.replace(get_method("rdc"), rdc=PARAMS)
+PLUS = get_method("rdc_plus(k=5)")
 
 
 def make_task(*, classes=4, shots=(3, 1, 2, 4), queries=30, d=24, seed=0):
@@ -36,47 +39,41 @@ def make_task(*, classes=4, shots=(3, 1, 2, 4), queries=30, d=24, seed=0):
 
 def test_padding_changes_nothing():
     support, query, _ = make_task()
-    to_class, to_support = calibrated_distances(support, query, PARAMS, 100)
+    to_class = compared_distances(support, query, RDC, 100)
     want = rdc_jax.rdc(support.features, support.labels, query, 4, params=PARAMS)
-    s = len(support.labels)
     np.testing.assert_allclose(to_class, want.class_distances, atol=1e-5)
-    np.testing.assert_allclose(to_support, want.distances[s:, :s], atol=1e-5)
+    to_class = compared_distances(support, query, PLUS, 100)
+    method = rdc_jax.get("rdc_plus(k=5)")
+    want = method(support.features, support.labels, query, num_classes=4)
+    np.testing.assert_allclose(to_class, want, atol=1e-4)
 
 
 def test_plain_distances_are_those_of_npc():
     support, query, _ = make_task()
-    to_class, to_support = plain_distances(support, query)
     want = rdc_jax.npc(support.features, support.labels, query, 4)
-    np.testing.assert_allclose(to_class, want, atol=1e-5)
-    alone = np.arange(len(support.labels))
-    want = rdc_jax.npc(support.features, alone, query, len(alone))
-    np.testing.assert_allclose(to_support, want, atol=1e-5)
+    np.testing.assert_allclose(plain_distances(support, query), want, atol=1e-5)
 
 
 def test_a_plain_answer_is_the_same_whatever_is_beside_it():
     support, query, _ = make_task()
-    for together, alone in zip(
-        plain_distances(support, query),
-        plain_distances(support, query[:1]),
-        strict=True,
-    ):
-        np.testing.assert_allclose(together[:1], alone, rtol=1e-12)
+    together, alone = (plain_distances(support, q) for q in (query, query[:1]))
+    np.testing.assert_allclose(together[:1], alone, rtol=1e-12)
 
 
 @pytest.mark.parametrize("batch_size", [100, 12])
 def test_the_order_of_queries_changes_not_even_the_last_bit(batch_size):
     support, query, _ = make_task()
     order = np.random.default_rng(1).permutation(len(query))
-    first = calibrated_distances(support, query, PARAMS, batch_size)
-    again = calibrated_distances(support, query[order], PARAMS, batch_size)
-    for before, after in zip(first, again, strict=True):
+    for method in (RDC, PLUS):
+        before = compared_distances(support, query, method, batch_size)
+        after = compared_distances(support, query[order], method, batch_size)
         assert (before[order] == after).all()
 
 
 def test_batches_are_tasks_of_their_own():
     support, query, labels = make_task(queries=60)
-    parts, _ = calibrated_distances(support, query, PARAMS, 20)
-    whole, _ = calibrated_distances(support, query, PARAMS, 60)
+    parts = compared_distances(support, query, RDC, 20)
+    whole = compared_distances(support, query, RDC, 60)
     assert not np.allclose(parts, whole, atol=1e-4)
     assert (parts.argmin(1) == labels).mean() > 0.9
 
@@ -86,18 +83,19 @@ def test_batches_are_tasks_of_their_own():
 )
 def test_any_shape_is_answered(classes, shots, queries):
     support, query, labels = make_task(classes=classes, shots=shots, queries=queries)
-    to_class, _ = calibrated_distances(support, query, PARAMS, 100)
-    assert to_class.shape == (queries, classes)
-    assert np.isfinite(to_class).all()
-    assert (to_class.argmin(1) == labels).mean() > 0.8
+    for method in (RDC, PLUS):
+        to_class = compared_distances(support, query, method, 100)
+        assert to_class.shape == (queries, classes)
+        assert np.isfinite(to_class).all()
+        assert (to_class.argmin(1) == labels).mean() > 0.8
 
 
 def test_few_programs_are_compiled():
-    params = dataclasses.replace(PARAMS, k=3)  # programs of this test alone
+    method = get_method("rdc_plus(k=3)")  # programs of this test alone
     before = task._program._cache_size()
     for queries, shots in [(1, 1), (20, 2), (64, (3, 1, 2, 4)), (40, 4)]:
         support, query, _ = make_task(shots=shots, queries=queries)
-        calibrated_distances(support, query, params, 100)
+        compared_distances(support, query, method, 100)
     assert task._program._cache_size() - before == 1
 
 
@@ -107,14 +105,13 @@ def test_batches_hold_every_query_once_and_are_of_nearly_equal_size(
 ):
     sizes = []
 
-    def count(support_sd, mask_s, labels_s, query_qd, mask_q, num_classes, params):
-        sizes.append(mask_q.sum())
-        rows = query_qd[:, :1]
-        return np.tile(rows, num_classes), np.tile(rows, len(support_sd))
+    def count(made, method):
+        sizes.append(made.query_mask.sum())
+        return np.tile(made.query[:, :1], made.num_classes)
 
     monkeypatch.setattr(task, "_program", count)
     support, query, _ = make_task(queries=queries)
-    to_class, _ = calibrated_distances(support, query, PARAMS, 15)
+    to_class = compared_distances(support, query, RDC, 15)
     assert (to_class == query[:, :1]).all()
     assert len(sizes) == -(-queries // 15) and sum(sizes) == queries
     assert max(sizes) <= 15 and max(sizes) - min(sizes) <= 1
@@ -142,4 +139,4 @@ def test_features_that_are_no_float32_are_told_and_not_answered(value):
     query = query.astype(np.float64)
     query[3, 5] = value
     with pytest.raises(UserError, match="finite float32"):
-        calibrated_distances(support, query, PARAMS, 100)
+        compared_distances(support, query, RDC, 100)

@@ -5,6 +5,7 @@ import pytest
 
 from rdc_jax.predict.task import Support, plain_distances
 from rdc_jax.predict.temperature import (
+    TYPICAL,
     fit_temperature,
     left_out_distances,
     probabilities,
@@ -34,7 +35,7 @@ def oracle(support):
             left = support._replace(
                 features=support.features[keep], labels=support.labels[keep]
             )
-            rows.append((c, plain_distances(left, support.features[[i]])[0][0]))
+            rows.append((c, plain_distances(left, support.features[[i]])[0]))
     return rows
 
 
@@ -51,31 +52,28 @@ def test_supports_are_left_out_as_in_plain_loops(shots):
 def test_classes_that_mean_nothing_are_less_certain():
     support = make_support([5] * 4, spread=2.0)
     shuffled = np.random.default_rng(0).permutation(support.labels)
-    for transductive in (True, False):
-        cool, fitted = fit_temperature(support, transductive=transductive)
-        warm, again = fit_temperature(
-            support._replace(labels=shuffled), transductive=transductive
-        )
+    for method in TYPICAL:
+        cool, fitted = fit_temperature(support, method)
+        warm, again = fit_temperature(support._replace(labels=shuffled), method)
         assert fitted and again
         assert 2 * cool < warm
 
 
 def test_one_shot_has_the_typical_temperature_whatever_the_features():
     found = {
-        fit_temperature(make_support([1] * 5, spread=s), transductive=True)
-        for s in (0.1, 5.0)
+        fit_temperature(make_support([1] * 5, spread=s), "rdc_plus") for s in (0.1, 5.0)
     }
     assert len(found) == 1
     assert found.pop()[1] is False
 
 
 def test_a_class_of_one_does_not_stop_the_fit():
-    assert fit_temperature(make_support([1, 3, 3]), transductive=True)[1]
+    assert fit_temperature(make_support([1, 3, 3]), "rdc_plus")[1]
 
 
 def test_more_shots_are_more_certain():
     values = [
-        fit_temperature(make_support([n] * 5, spread=2.0), transductive=True)[0]
+        fit_temperature(make_support([n] * 5, spread=2.0), "rdc_plus")[0]
         for n in (2, 20)
     ]
     assert values[1] < values[0]
