@@ -4,16 +4,14 @@ import functools
 import logging
 import pathlib
 import time
-from collections.abc import Callable
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float32, UInt8
+from jaxtyping import Float32
 
 from rdc_jax.data.features import feature_cache
 from rdc_jax.data.pixels import PixelCache
-from rdc_jax.data.transforms import test_batch
-from rdc_jax.methods.views import Views
+from rdc_jax.methods.views import Views, compiled, feature_fn
 from rdc_jax.models.model import Model
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
@@ -93,24 +91,3 @@ def embed(
         *(pixels.name, len(features), time.monotonic() - began),
     )
     return features
-
-
-def compiled(embed: Callable[..., Array], model: Model) -> Callable[..., Array]:
-    """Jit what applies a model, unless its network is a function of NumPy arrays."""
-    return embed if model.on_host else jax.jit(embed)
-
-
-def feature_fn(
-    views: Views | None, size: int
-) -> Callable[[Model, UInt8[Array, "b h w 3"]], Array]:
-    """Give what makes the inputs of methods from raw images, each by itself."""
-
-    def maps(model: Model, images: Array) -> Array:
-        edge = model.preprocessing.edge_at(size)
-        return model.inputs("maps", test_batch(images, size, edge))[0]
-
-    def rows(model: Model, images: Array) -> Array:
-        assert views is not None
-        return views.embed(model, images, size)
-
-    return rows if views else maps

@@ -19,7 +19,6 @@ from rdc_jax.evaluation.arrange import Scorer, arrange
 from rdc_jax.evaluation.confusion import Answered
 from rdc_jax.evaluation.datasets import DataSet, Source, open_datasets
 from rdc_jax.evaluation.engine import Engine
-from rdc_jax.evaluation.features import compiled, feature_fn
 from rdc_jax.evaluation.identity import identify
 from rdc_jax.evaluation.ledger import Stage
 from rdc_jax.evaluation.options import Options
@@ -27,6 +26,7 @@ from rdc_jax.evaluation.progress import Progress
 from rdc_jax.evaluation.record import Record
 from rdc_jax.evaluation.scoring import FeatureScorer
 from rdc_jax.methods.adapt import Adaptation
+from rdc_jax.methods.views import compiled, feature_fn
 from rdc_jax.models.load import load_model
 from rdc_jax.models.model import Model
 from rdc_jax.models.preprocessing import FIELD

@@ -16,12 +16,12 @@ from jaxtyping import Array, Float, Int
 from rdc_jax.core.batching import chunk_size
 from rdc_jax.core.params import RDCParams
 from rdc_jax.core.prototypes import predictions
-from rdc_jax.evaluation import diagnostics, features, unknown
+from rdc_jax.evaluation import diagnostics, unknown
 from rdc_jax.evaluation.datasets import DataSet, Numbers
 from rdc_jax.evaluation.engine import Counter, Engine
 from rdc_jax.evaluation.options import Entry, Options
 from rdc_jax.methods import Method, Task
-from rdc_jax.methods.views import Views
+from rdc_jax.methods.views import Views, feature_fn
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.config_values import Shot
 from rdc_jax.runtime.errors import UserError
@@ -154,7 +154,7 @@ class FeatureScorer:
     def _shapes(self, shot: Shot, lead: tuple[int, ...] = ()) -> tuple[Task, Any]:
         side = self.model.preprocessing.edge_at(self.options.image_size)
         image = jax.ShapeDtypeStruct((1, side, side, 3), np.uint8)
-        embed = features.feature_fn(self.views, self.options.image_size)
+        embed = feature_fn(self.views, self.options.image_size)
         row = jax.eval_shape(embed, self.model, image).shape[1:]
         return with_labels(self.options.task(shot, row), lead)
 

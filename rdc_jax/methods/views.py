@@ -1,12 +1,14 @@
 """What features are taken of an image: of which views of it, and of which layers."""
 
 import dataclasses
+from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, UInt8
 
 from rdc_jax.core.rows import l2_normalize
-from rdc_jax.data.transforms import test_views
+from rdc_jax.data.transforms import test_batch, test_views
 from rdc_jax.methods.base import FeatureMethod, Method
 from rdc_jax.models.model import Model
 from rdc_jax.runtime.errors import UserError
@@ -122,3 +124,24 @@ class Views:
             )
         rows = [found[name].astype(jnp.float32) for name, _ in self.layers]
         return [x.mean(axis=tuple(range(1, x.ndim - 1))) for x in rows]
+
+
+def compiled(embed: Callable[..., Array], model: Model) -> Callable[..., Array]:
+    """Jit what applies a model, unless its network is a function of NumPy arrays."""
+    return embed if model.on_host else jax.jit(embed)
+
+
+def feature_fn(
+    views: Views | None, size: int
+) -> Callable[[Model, UInt8[Array, "b h w 3"]], Array]:
+    """Give what makes the inputs of methods from raw images, each by itself."""
+
+    def maps(model: Model, images: Array) -> Array:
+        edge = model.preprocessing.edge_at(size)
+        return model.inputs("maps", test_batch(images, size, edge))[0]
+
+    def rows(model: Model, images: Array) -> Array:
+        assert views is not None
+        return views.embed(model, images, size)
+
+    return rows if views else maps

@@ -15,8 +15,7 @@ from rdc_jax.data.image_set import ImageSet
 from rdc_jax.data.names import printable
 from rdc_jax.data.squares import Square
 from rdc_jax.data.transforms import test_batch
-from rdc_jax.evaluation.features import compiled, feature_fn
-from rdc_jax.methods.views import Views
+from rdc_jax.methods.views import Views, compiled, feature_fn
 from rdc_jax.models.load import from_function, load_backbone
 from rdc_jax.models.model import Model
 from rdc_jax.models.preprocessing import FIELD
