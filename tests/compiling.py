@@ -2,11 +2,11 @@
 
 What is compiled is kept in ``.cache/jax``, in a folder for each jax, processor and set
 of flags. Tests ask what is computed, not how fast, so most compile with few
-optimisations; those of exactness take the fixture ``optimised``. jax keeps the two
-apart in the folder, but not within a process: see ``fully``.
+optimisations; those of exactness take the fixture ``optimised``.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import pathlib
@@ -22,6 +22,13 @@ _MOST_BYTES = 2 << 30
 
 # For processes that a test starts.
 ENVIRONMENT = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+
+# Beside few optimisations: the former emitters of fused loops, and one module for all,
+# take a third of the time to compile.
+_QUICK = {
+    "xla_cpu_use_fusion_emitters": "False",
+    "xla_cpu_parallel_codegen_split_count": "1",
+}
 
 
 def _processor() -> str:
@@ -66,10 +73,37 @@ def set_up() -> None:
     """Settings of all tests of this process, before the first of them."""
     import jax  # Here, since XLA_FLAGS come before it.
 
-    share_safely()
     jax.config.update("jax_compilation_cache_dir", folder())
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_disable_most_optimizations", True)
+    share_safely()
+    _add_quick_options()
+    _compile(quickly=True)
+
+
+def _add_quick_options() -> None:
+    """Let XLA take less time wherever jax asks for few optimisations."""
+    import jax
+    from jax._src import compiler
+
+    get = compiler.get_compile_options
+
+    @functools.wraps(get)
+    def get_compile_options(*args, **kwargs):
+        options = get(*args, **kwargs)
+        if jax.config.read("jax_disable_most_optimizations"):
+            options.env_option_overrides += list(_QUICK.items())
+        return options
+
+    compiler.get_compile_options = get_compile_options
+
+
+def _compile(*, quickly: bool) -> None:
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", quickly)
+    # A part of the key of what this process has compiled, as the other is not. On CPU
+    # it is of no further effect.
+    jax.config.update("jax_xla_profile_version", int(quickly))
 
 
 def share_safely() -> None:
@@ -101,12 +135,12 @@ def clear_if_large() -> None:
 
 @contextlib.contextmanager
 def fully() -> Iterator[None]:
-    """Compile as for users; nothing is reused that this process compiled quickly."""
-    import jax
+    """Compile as for users; nothing is reused that was compiled quickly.
 
-    jax.clear_caches()
-    jax.config.update("jax_disable_most_optimizations", False)
+    A fixture (``optimised``) or the decorator of a test: ``@compiling.fully()``.
+    """
+    _compile(quickly=False)
     try:
         yield
     finally:
-        jax.config.update("jax_disable_most_optimizations", True)
+        _compile(quickly=True)

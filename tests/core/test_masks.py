@@ -98,7 +98,11 @@ def test_padding_is_inert_in_the_iterated_subspace():
 
 def test_episodes_of_different_way_share_one_compiled_function():
     params = RDCParams(k=4, k2=2, dim=8)
-    compiled = jax.jit(rdc_jax.rdc, static_argnames="num_classes")
+
+    @jax.jit
+    def compiled(*episode, **masks):
+        return rdc_jax.rdc(*episode, num_classes=5, params=params, **masks)
+
     for way, shot, query in [(5, 2, 3), (3, 1, 4), (2, 3, 2)]:
         support, labels, queries = make_episode(way=way, shot=shot, query=query)
         s, q = len(support), len(queries)
@@ -106,8 +110,6 @@ def test_episodes_of_different_way_share_one_compiled_function():
             pad(support, 10 - s, 0),
             pad(labels, 10 - s, 0),
             pad(queries, 20 - q, 0),
-            num_classes=5,
-            params=params,
             support_mask=np.arange(10) < s,
             query_mask=np.arange(20) < q,
         )

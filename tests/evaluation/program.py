@@ -14,6 +14,6 @@ if __name__ == "__main__":
 
     from rdc_jax.models import BACKBONES
 
-    compiling.share_safely()
+    compiling.set_up()
     BACKBONES["resnet10"] = tiny.TinyNet
     runpy.run_path(str(ROOT / "run_eval.py"), run_name="__main__")

@@ -14,7 +14,7 @@ if __name__ == "__main__":
 
     from rdc_jax.models import BACKBONES
 
-    compiling.share_safely()
+    compiling.set_up()
     BACKBONES["resnet10"] = tiny.TinyNet
     BACKBONES["tiny_resnet"] = tiny.TinyResNet
     runpy.run_path(str(ROOT / "run_pretrain.py"), run_name="__main__")

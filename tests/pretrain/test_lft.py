@@ -60,7 +60,7 @@ def make_lft(**changes):
 
 
 @pytest.fixture(scope="module")
-def world(optimised):
+def world():
     """An objective, its variables, a batch, and what it does at a step."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(BACKBONES, "smooth", SmoothNet)
