@@ -1,5 +1,6 @@
 """The convolution of each layer on CPU, and the max-pool, against XLA's own."""
 
+import compiling
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +10,6 @@ from jax import lax
 from rdc_jax.models.conv import conv
 from rdc_jax.models.cpu import matmul
 from rdc_jax.models.cpu.pool import max_pool
-
-pytestmark = pytest.mark.usefixtures("optimised")
 
 # (batch, side, inputs, outputs, kernel, stride): the network's layers, and odd sizes.
 LAYERS = [
@@ -27,10 +26,10 @@ LAYERS = [
 
 def data(layer, seed=0):
     batch, side, inputs, outputs, size, _ = layer
-    keys = jax.random.split(jax.random.key(seed))
-    x = jax.random.normal(keys[0], (batch, side, side, inputs))
-    kernel = jax.random.normal(keys[1], (size, size, inputs, outputs))
-    return x, kernel / np.sqrt(size * size * inputs)
+    draw = np.random.default_rng(seed).standard_normal
+    x = draw((batch, side, side, inputs), np.float32)
+    kernel = draw((size, size, inputs, outputs), np.float32)
+    return jax.device_put((x, kernel / np.float32(np.sqrt(size * size * inputs))))
 
 
 def with_gradients(implementation, layer, x, kernel):
@@ -52,6 +51,7 @@ def with_gradients(implementation, layer, x, kernel):
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=str)
+@compiling.fully()
 def test_the_quickest_way_agrees_with_xlas_forwards_and_backwards(layer):
     x, kernel = data(layer)
     got = with_gradients("auto", layer, x, kernel)
@@ -61,12 +61,13 @@ def test_the_quickest_way_agrees_with_xlas_forwards_and_backwards(layer):
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=str)
+@compiling.fully()
 def test_products_of_patches_agree_with_xlas_convolution(layer):
     x, kernel = data(layer)
     size, stride = layer[4:]
     window = {"stride": stride, "padding": size // 2}
     want, *gradients = with_gradients("xla", layer, x, kernel)
-    grad = jnp.cos(jnp.arange(want.size).reshape(want.shape))
+    grad = jnp.asarray(np.cos(np.arange(want.size)).reshape(want.shape), x.dtype)
     images = jax.ShapeDtypeStruct(x.shape, x.dtype)
 
     @jax.jit
@@ -91,7 +92,7 @@ def test_products_of_patches_agree_with_xlas_convolution(layer):
 )
 def test_kernels_of_their_own_under_vmap_equal_a_loop(layer, implementations):
     pairs = [data(layer, seed) for seed in range(3)]
-    xs, kernels = (jnp.stack(arrays) for arrays in zip(*pairs, strict=True))
+    xs, kernels = (np.stack(arrays) for arrays in zip(*pairs, strict=True))
     for implementation in implementations:
 
         def fn(x, kernel, implementation=implementation):
@@ -108,7 +109,7 @@ def test_kernels_of_their_own_under_vmap_equal_a_loop(layer, implementations):
     [(42, 3, 2, 1), (43, 3, 2, 1), (21, 2, 2, 0), (9, 3, 1, 1), (11, 3, 3, 0)],
 )
 def test_max_pool_equals_reduce_window(side, size, stride, padding):
-    x = jax.random.normal(jax.random.key(0), (2, side, side, 3))
+    x = data((2, side, 3, 1, 1, 1))[0]
     edge = (padding, padding)
 
     def reference(x):
@@ -121,12 +122,18 @@ def test_max_pool_equals_reduce_window(side, size, stride, padding):
             ((0, 0), edge, edge, (0, 0)),
         )
 
-    want, pull = jax.vjp(reference, x)
-    got, our_pull = jax.vjp(
-        lambda x: max_pool(x, size=size, stride=stride, padding=padding), x
-    )
-    np.testing.assert_array_equal(got, want)
-    np.testing.assert_allclose(our_pull(want)[0], pull(want)[0], rtol=1e-6)
+    def ours(x):
+        return max_pool(x, size=size, stride=stride, padding=padding)
+
+    @jax.jit
+    def both(x):
+        want, pull = jax.vjp(reference, x)
+        got, our_pull = jax.vjp(ours, x)
+        return (got, *our_pull(want)), (want, *pull(want))
+
+    got, want = both(x)
+    np.testing.assert_array_equal(got[0], want[0])
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
 
 
 def test_among_equals_the_first_takes_the_gradient():

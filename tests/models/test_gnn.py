@@ -7,8 +7,6 @@ import pytest
 from rdc_jax.models.heads.episode import make_episode
 from rdc_jax.models.heads.gnn import GNN
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 WAY, D = 3, 7
 SMALL = {"way": WAY, "width": 6, "growth": 4, "edge_width": 8}
 LABELS = np.array([2, 0, 1, 1, 0, 2])
@@ -27,10 +25,10 @@ def episode_of(x, **masks):
 def variables_of(head):
     """Weights far from their first values: norms would otherwise be trivial."""
     variables = jax.jit(head.init)(jax.random.key(0), episode_of(rows()))
-    leaves, tree = jax.tree.flatten(variables)
+    leaves, tree = jax.tree.flatten(jax.tree.map(np.asarray, variables))
     rng = np.random.default_rng(1)
     moved = [np.asarray(x + 0.2 * rng.random(x.shape), np.float32) for x in leaves]
-    return jax.tree.unflatten(tree, moved)
+    return jax.device_put(jax.tree.unflatten(tree, moved))
 
 
 def answer(head, variables, x, **options):
@@ -40,7 +38,8 @@ def answer(head, variables, x, **options):
 
 def groups(layout, head, variables, x):
     """Which queries the head puts into one graph."""
-    graphs = head.apply(variables, episode_of(x), method="graphs")
+    apply = jax.jit(head.apply, static_argnames="method")
+    graphs = apply(variables, episode_of(x), method="graphs")
     m = graphs.valid.shape[1] - S
     slots = {int(slot): i for i, slot in enumerate(graphs.slot)}
     return [

@@ -15,8 +15,6 @@ from rdc_jax.models.heads.tpn import TPN
 from rdc_jax.models.norm import BatchNorm
 from rdc_jax.runtime.errors import UserError
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 WAY = 3
 LABELS = np.array([2, 0, 1, 1, 0, 2])
 QUERY_LABELS = np.array([1, 0, 2, 2, 1, 0, 0, 1, 2])
@@ -49,10 +47,10 @@ def variables_of(head, row=None):
     """Weights far from their first values: norms would otherwise be trivial."""
     episode = episode_of(rows(row or ROW[head.inputs]))
     variables = jax.jit(head.init)(jax.random.key(0), episode)
-    leaves, tree = jax.tree.flatten(variables)
+    leaves, tree = jax.tree.flatten(jax.tree.map(np.asarray, variables))
     rng = np.random.default_rng(1)
-    moved = [x + jnp.asarray(0.2 * rng.random(x.shape), x.dtype) for x in leaves]
-    return jax.tree.unflatten(tree, moved)
+    moved = [np.asarray(x + 0.2 * rng.random(x.shape), np.float32) for x in leaves]
+    return jax.device_put(jax.tree.unflatten(tree, moved))
 
 
 @pytest.fixture(params=CASES)

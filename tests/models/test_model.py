@@ -1,5 +1,6 @@
 """Models, as their checkpoints have them."""
 
+import compiling
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +11,6 @@ from rdc_jax.models.checkpoints import Checkpoints
 from rdc_jax.models.heads import Classifier
 from rdc_jax.models.model import wrap
 from rdc_jax.runtime.errors import UserError
-
-pytestmark = pytest.mark.usefixtures("optimised")
 
 
 @pytest.mark.slow
@@ -31,7 +30,8 @@ def test_features_equal_torchs_on_real_images(shared_dir):
     with torch.no_grad():
         want = network.feature(torch.from_numpy(images.transpose(0, 3, 1, 2).copy()))
     for conv in ("xla", "auto"):
-        got = models.load_backbone(path, conv=conv)(images)
+        with compiling.fully():
+            got = models.load_backbone(path, conv=conv)(images)
         np.testing.assert_allclose(got, want.numpy(), atol=1e-4)
 
 

@@ -1,5 +1,6 @@
 """Heads in PyTorch, written from their descriptions, with plain loops: oracles."""
 
+import compiling
 import jax
 import numpy as np
 import optax
@@ -208,7 +209,8 @@ def assert_equal(head, variables, make_episode, x, labels_q, oracle):
         return each.mean(), logits
 
     step = jax.jit(jax.value_and_grad(loss_of, argnums=(0, 1), has_aux=True))
-    (loss, logits), (grads, grad_x) = step(params, x)
+    with compiling.fully():
+        (loss, logits), (grads, grad_x) = step(params, x)
 
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
