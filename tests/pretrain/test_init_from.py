@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rdc_jax.configs import pretrain as pretrain_config
 from rdc_jax.models import create, load_model, weights
 from rdc_jax.pretrain.run import pretrain
 from rdc_jax.runtime.errors import UserError
@@ -30,17 +29,19 @@ def start(tmp_path_factory):
     return path
 
 
-def config_from(path, arch):
-    config = pretrain_config.get_config("test")
-    config.update(
-        init_from=str(path), arch=arch, image_size=16, epochs=1, steps_per_epoch=1
-    )
-    config.validation.episodes = 0
-    config.optimiser.learning_rate = 0.0
-    return config.to_dict()
+@pytest.fixture
+def config_from(make_config):
+    def config_from(path, arch):
+        config = make_config()
+        config.update(init_from=str(path), arch=arch, epochs=1, steps_per_epoch=1)
+        config.validation.episodes = 0
+        config.optimiser.learning_rate = 0.0
+        return config.to_dict()
+
+    return config_from
 
 
-def test_a_run_begins_from_a_network_with_options(start, tmp_path):
+def test_a_run_begins_from_a_network_with_options(start, config_from, tmp_path):
     pretrain(config_from(start, "vit"), tmp_path)
     before, after = load_model(start), load_model(tmp_path)
     assert after.spec.arch_options == before.spec.arch_options
@@ -51,6 +52,6 @@ def test_a_run_begins_from_a_network_with_options(start, tmp_path):
     np.testing.assert_allclose(after(images), before(images), atol=1e-5)
 
 
-def test_another_architecture_is_refused(start, tmp_path):
+def test_another_architecture_is_refused(start, config_from, tmp_path):
     with pytest.raises(UserError, match=r"is a vit, .* set --config\.arch=vit"):
         pretrain(config_from(start, "resnet10"), tmp_path)
