@@ -180,10 +180,11 @@ def test_two_processes_equal_one(start, tmp_path):
     assert _lines(tmp_path / "one") == _lines(tmp_path / "two")
 
 
-def test_a_second_run_in_the_same_place_is_refused(start, tmp_path):
+def test_a_second_run_in_the_same_place_is_refused(arguments, tmp_path):
     with claim(tmp_path / "run"):
-        _, errors = start(tmp_path / "run").communicate(timeout=120)
-    assert errors.startswith("error: another run is using")
+        done = in_process.run("run_pretrain.py", *arguments(tmp_path / "run"))
+    assert done.code == 2
+    assert done.errors.startswith("error: another run is using")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import sys
 import time
 
 import compiling
+import jax
+import pytest
 
-from rdc_jax.runtime.compiled import say_if_slow
+from rdc_jax.runtime.compiled import keep_compiled, say_if_slow
 
 _PROGRAM = """
 import jax, jax.numpy as jnp
@@ -40,14 +42,28 @@ def test_programs_are_kept_in_a_bounded_folder_of_their_processor(tmp_path):
     assert any(path.name.startswith("jit_") for path in pathlib.Path(folder).iterdir())
 
 
-def test_a_cache_that_jax_was_given_stays(tmp_path):
-    given = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")}
-    assert start(**given, RDC_JAX_CACHE_DIR=str(tmp_path / "own"))[0] == "None"
+def test_a_cache_that_jax_was_given_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv("RDC_JAX_CACHE_DIR", str(tmp_path / "own"))
+    given = jax.config.values["jax_compilation_cache_dir"]
+    assert given is not None  # By these tests.
+    assert keep_compiled() is None
+    assert jax.config.values["jax_compilation_cache_dir"] == given
     assert not (tmp_path / "own").exists()
 
 
-def test_a_place_that_cannot_be_written_is_no_obstacle():
-    assert start(RDC_JAX_CACHE_DIR=os.devnull)[0] == "None"
+@pytest.fixture
+def nothing_given():
+    """As for users, who gave JAX no folder."""
+    given = jax.config.values["jax_compilation_cache_dir"]
+    jax.config.update("jax_compilation_cache_dir", None)
+    yield
+    jax.config.update("jax_compilation_cache_dir", given)
+
+
+def test_a_place_that_cannot_be_written_is_no_obstacle(nothing_given, monkeypatch):
+    monkeypatch.setenv("RDC_JAX_CACHE_DIR", os.devnull)
+    assert keep_compiled() is None
+    assert jax.config.values["jax_compilation_cache_dir"] is None
 
 
 def test_long_compiling_is_told(caplog):
