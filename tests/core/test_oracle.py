@@ -84,11 +84,6 @@ def test_readings_combine(seed):
     check(make_episode(kind, shot=2, way=4, seed=seed), 4, drawn_reading(seed))
 
 
-@pytest.mark.parametrize("shot", [1, 5])
-def test_one_shot_and_five_equal_the_oracle(shot):
-    check(make_episode(shot=shot, way=4), 4, READINGS["default"])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reading", ["default", "squared_max", "original"])
 def test_every_kind_of_features_equals_the_oracle(kind, reading):

@@ -64,6 +64,17 @@ def make_batch():
     return Batch(jnp.asarray(images, jnp.float32), jnp.asarray(LABELS))
 
 
+@functools.partial(jax.jit, static_argnums=(0, 3))
+def answers(objective, variables, images, train):
+    """The head's, asked by hand."""
+    model = Model(objective.spec, variables)
+    rows, _ = model.inputs(objective.head.inputs, images, train)
+    episode = make_episode(
+        *(rows[:S], LABELS[:S], rows[S:], WAY), query_labels=LABELS[S:]
+    )
+    return model.apply_head(episode, train=train, mutable=["batch_stats"])[0]
+
+
 def test_the_loss_is_that_of_the_head_s_answers_to_the_queries(objective):
     assert isinstance(objective, Objective)
     variables = jax.jit(objective.init, static_argnums=1)(KEY, 16)
@@ -72,12 +83,7 @@ def test_the_loss_is_that_of_the_head_s_answers_to_the_queries(objective):
         loss, aux = jax.jit(objective.loss, static_argnames="train")(
             variables, batch, KEY, train=train
         )
-        model = Model(objective.spec, variables)
-        rows, _ = model.inputs(objective.head.inputs, batch.images, train)
-        episode = make_episode(
-            *(rows[:S], LABELS[:S], rows[S:], WAY), query_labels=LABELS[S:]
-        )
-        logits = model.apply_head(episode, train=train, mutable=["batch_stats"])[0]
+        logits = answers(objective, variables, batch.images, train)
         each = optax.softmax_cross_entropy_with_integer_labels(logits, LABELS[S:])
         assert float(loss) == pytest.approx(float(each.mean()), rel=1e-3)
         right = np.mean(np.argmax(logits, -1) == LABELS[S:])
@@ -132,7 +138,7 @@ def test_a_head_on_maps_is_trained_and_validated_on_them(run_of):
     maps, _ = model.inputs("maps", make_batch().images)
     assert maps.shape == (len(LABELS), 8, 8, 8)
     task = Task(maps[:S], jnp.asarray(LABELS[:S]), maps[S:], WAY)
-    assert np.isfinite(get_method("tpn")(task, model)).all()
+    assert np.isfinite(jax.jit(get_method("tpn"))(task, model)).all()
     small = task.replace(support=maps[:S, :3, :3], query=maps[S:, :3, :3])
     with pytest.raises(UserError, match="images must have the size it was trained at"):
         jax.eval_shape(get_method("tpn"), small, model)
@@ -161,7 +167,7 @@ def test_the_model_answers_by_its_head_in_any_layout_and_moments(run_of):
     for text in ("gnn", "gnn(layout=shuffled;moments=support)", "gnn(moments=running)"):
         method = get_method(text)
         method.check(task, model)
-        dist_qc = method(task, model)
+        dist_qc = jax.jit(method)(task, model)
         assert dist_qc.shape == (9, WAY) and np.isfinite(dist_qc).all()
     for other in ("npc_l2", "rdc(k=3;k2=2;dim=4)"):  # On its backbone.
         get_method(other).check(task, model)
@@ -191,8 +197,9 @@ def test_a_layout_by_labels_is_asked_for_by_a_name_that_says_so(run_of):
     with pytest.raises(UserError, match="needs the labels"):
         method(task, model)
     one_of_each, in_a_row = jnp.tile(jnp.arange(3), 3), jnp.repeat(jnp.arange(3), 3)
-    answers = [method.told(task, model, labels) for labels in (one_of_each, in_a_row)]
-    assert np.abs(answers[0] - answers[1]).max() > 1e-4
+    told = jax.jit(method.told)
+    one, other = (told(task, model, labels) for labels in (one_of_each, in_a_row))
+    assert np.abs(one - other).max() > 1e-4
     with pytest.raises(UserError, match="choose layout from one, shuffled"):
         get_method("gnn(layout=balanced)")
 
