@@ -145,7 +145,7 @@ def _matrix(row: Row, names: Sequence[str], asked: Sequence[int]) -> Drawing:
 
 def _svg(share_kk: Float[np.ndarray, "k k"], labels: Sequence[str], told: str) -> str:
     """Draw the matrix, a path a shade: small, and in the colours of the page."""
-    left = 8 + 6 * max(map(len, labels))
+    left = 10 + 7 * max(map(len, labels))
     side = _WIDTH - left
     cell = side / len(labels)
     level_kk = np.ceil(_SHADES * share_kk).astype(int)

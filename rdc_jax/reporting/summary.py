@@ -37,12 +37,13 @@ def main_methods(run: Run) -> list[str]:
     """Name the methods that the run is about, one without and one with fine-tuning.
 
     Of each kind that is the last transductive one, for configs name methods from plain
-    to full. Variants with parameters of their own, ``rdc(k=6)``, come after all others.
+    to full: of RDC's own where the run has some, whatever it compares them with.
+    Variants with parameters of their own, ``rdc(k=6)``, come after all others.
     """
     transductive = {row["method"] for row in run.rows if row["transductive"]}
 
-    def rank(name: str) -> tuple[bool, bool]:
-        return name in transductive, "(" not in name
+    def rank(name: str) -> tuple[bool, bool, bool]:
+        return name in transductive, "(" not in name, name.startswith("rdc")
 
     found = []
     for adapting in (False, True):

@@ -117,7 +117,7 @@ def test_session(path, no_new_methods):
 
 
 def test_the_front_page_has_the_example_of_the_readme():
-    first = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    first = re.compile(r"^```pycon\n(.*?)^```", re.MULTILINE | re.DOTALL)
     pages = (DOCS / "index.md", DOCS.parent / "README.md")
     ours, theirs = (first.search(page.read_text(encoding="utf-8")) for page in pages)
     assert ours.group(1) == theirs.group(1)

@@ -24,8 +24,8 @@ LOADED = re.compile(
 # same landmark around each copy button, and wide tables on a phone, which scroll and
 # which browsers now let the keyboard reach without being told.
 KNOWN = ("aria-dialog-name", "landmark-unique", "scrollable-region-focusable")
-# The front page, one with figures and tables, one made from docstrings.
-PAGES = ("index.html", "method.html", "api.html")
+# The front page, one with figures and tables, one made from docstrings, a notebook.
+PAGES = ("index.html", "method.html", "api.html", "notebooks/arrays.html")
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,15 @@ def test_every_page_is_built(site):
     assert not list(site.rglob("*.py"))
 
 
+def test_notebooks_are_pages_with_their_file(site):
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert notebooks == {path.stem for path in site.glob("notebooks/*.html")}
+    for name in notebooks:
+        page = (site / "notebooks" / f"{name}.html").read_text(encoding="utf-8")
+        assert f'href="{name}.ipynb"' in page
+        assert (site / "notebooks" / f"{name}.ipynb").exists()
+
+
 def test_nothing_comes_from_another_host(site):
     for path in [*site.rglob("*.html"), *site.rglob("*.css")]:
         found = LOADED.search(path.read_text(encoding="utf-8"))
@@ -89,6 +98,23 @@ def test_the_reference_shows_examples_as_code(site):
     page = (site / "api.html").read_text(encoding="utf-8")
     assert page.count('class="gp"') > 20
     assert not re.search(r"<p>[^<]*&gt;&gt;&gt;", page)
+
+
+@pytest.mark.parametrize("name", ["index.html", "api.html"])
+def test_what_is_copied_can_be_run(address, open_url, name):
+    page = open_url(f"{address}/{name}", "laptop", "light")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    session = page.locator(".highlight:has(.gp)").first
+    shown = session.inner_text()
+    session.hover()
+    session.get_by_role("button").click()
+    page.get_by_text("Copied to clipboard").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert ">>> " in shown and copied
+    typed = [
+        line[4:] for line in shown.splitlines() if line.startswith((">>> ", "... "))
+    ]
+    assert [line.rstrip() for line in copied] == [line.rstrip() for line in typed]
 
 
 @pytest.mark.parametrize("name", PAGES)

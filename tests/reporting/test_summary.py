@@ -52,6 +52,13 @@ def test_the_main_methods_are_the_full_ones_without_and_with_fine_tuning():
     assert [cards[0].method for cards in summary.cards(run)] == ["RDC", "RDC-FT"]
 
 
+def test_among_other_authors_methods_the_main_one_is_of_rdc():
+    names = ("bd_cspn", "rdc", "rdc_plus", "rdc_plus(k=6)", "tim", "proto_lp")
+    rows = [row("a", 1, "npc_l2", 50.0)]
+    rows += [row("a", 1, name, 51.0, (1.0, 0.5)) for name in names]
+    assert summary.main_methods(make_run(rows)) == ["rdc_plus"]
+
+
 def test_methods_that_look_at_one_query_at_a_time_can_be_the_main_one():
     rows = [row("a", 1, "npc_l2", 50.0), row("a", 1, "mine", 51.0, (1.0, 0.5))]
     assert summary.main_methods(make_run(rows)) == ["mine"]
