@@ -14,7 +14,7 @@ from rdc_jax.methods.adapt import Adaptation, on_features, test_images
 from rdc_jax.methods.base import Task
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.npc import nearest_prototype
-from rdc_jax.methods.trainable import divide, merge
+from rdc_jax.methods.trainable import divide, frozen_stages, merge
 from rdc_jax.models.model import Model
 
 PyTree = Any
@@ -27,6 +27,8 @@ class State(NamedTuple):
 
     Attributes:
       model: What does not train, and the running statistics.
+      entered: What the part that trains is given for the task's images, supports first:
+        of the stages before it, or the images themselves.
       params: The network's weights that train (``network``), and those of what sits on
         the features (``head``).
       optimiser: State of the optimiser.
@@ -34,6 +36,7 @@ class State(NamedTuple):
     """
 
     model: Model
+    entered: Float[Array, "n h w c"]
     params: PyTree
     optimiser: PyTree
     targets: PyTree
@@ -42,6 +45,9 @@ class State(NamedTuple):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GradientAdaptation(Adaptation):
     """Minimises a loss by full-batch steps: a subclass has ``loss``, maybe the others.
+
+    Stages of the network before the first weight that trains normalise by the
+    checkpoint's statistics, and run once a task; with ``finetune.augment`` each step.
 
     Attributes:
       finetune: How the loss is minimised.
@@ -115,21 +121,23 @@ class GradientAdaptation(Adaptation):
         """
         spec = dataclasses.replace(model.spec, dtype=self.finetune.dtype)
         model = model.replace(spec=spec)
-        # As the first step will see them: a fixed target is that of the first step.
         images = test_images(task, self.image_size, self._edge(model))
-        feat_nd, *_ = model.apply(images, train=self._by_batch)
+        entered = self._entered(model, images)
+        # As the first step will see them: a fixed target is that of the first step.
+        feat_nd, *_ = self._trained(model).apply(entered, train=self._by_batch)
         head_params, targets = self.start(key, feat_nd, task)
         frozen, network = self._divided(model, jax.random.fold_in(key, _LORA))
         params = {"network": network, "head": head_params}
-        return State(frozen, params, self._optimiser().init(params), targets)
+        optimiser = self._optimiser().init(params)
+        return State(frozen, entered, params, optimiser, targets)
 
     def step(self, state: State, task: Task, key: Key[Array, ""]) -> State:
         """Make one step on all images at once."""
-        images = self._views(task, self._edge(state.model), key)
+        seen = self._seen(state, task, key)
 
         def loss(params: PyTree) -> tuple[Array, PyTree]:
-            model = _merged(state.model, params["network"])
-            feat_nd, out, stats = model.apply(images, train=self._by_batch)
+            model = self._trained(_merged(state.model, params["network"]))
+            feat_nd, out, stats = model.apply(seen, train=self._by_batch)
             value = self.loss(params["head"], state.targets, feat_nd, out, task)
             return value, stats
 
@@ -141,7 +149,7 @@ class GradientAdaptation(Adaptation):
         model = state.model
         if self.finetune.batch_norm == "updated" and stats:
             model = model.replace(variables={**model.variables, "batch_stats": stats})
-        return State(model, params, optimiser, state.targets)
+        return state._replace(model=model, params=params, optimiser=optimiser)
 
     def classify(self, state: State, task: Task) -> Float[Array, "q c"]:
         """Answer by the fitted features."""
@@ -153,9 +161,10 @@ class GradientAdaptation(Adaptation):
 
     def features(self, state: State, task: Task) -> Float[Array, "n d"]:
         """Normalised by the batch's statistics if ``finetune.batch_norm`` says so."""
-        images = test_images(task, self.image_size, self._edge(state.model))
+        del task
         by_batch = self.finetune.batch_norm == "batch"
-        return self.adapted(state).apply(images, train=by_batch)[0]
+        model = self._trained(self.adapted(state))
+        return model.apply(state.entered, train=by_batch)[0]
 
     @property
     def _by_batch(self) -> bool:
@@ -166,18 +175,41 @@ class GradientAdaptation(Adaptation):
         """Of the squares that images are cut out of."""
         return model.preprocessing.edge_at(self.image_size)
 
-    def _views(
-        self, task: Task, edge: int, key: Key[Array, ""]
-    ) -> Float[Array, "n size size 3"]:
-        """What a step sees of the images it learns from."""
+    def _seen(
+        self, state: State, task: Task, key: Key[Array, ""]
+    ) -> Float[Array, "n h w c"]:
+        """What a step's part of the network is given of the images it learns from."""
+        s = len(task.support)
         parts = {"support": task.support, "query": task.query}
+        known = {"support": state.entered[:s], "query": state.entered[s:]}
         if "distractors" in self.sees:
             parts["distractors"] = task.distractors[0]
-        images = jnp.concatenate([parts[name] for name in self.sees])
-        if not self.finetune.augment:
-            return test_batch(images, self.image_size, edge)
-        keys = jax.random.split(key, len(images))
-        return train_batch(keys, images, self.image_size)
+        if self.finetune.augment:
+            images = jnp.concatenate([parts[name] for name in self.sees])
+            keys = jax.random.split(key, len(images))
+            views = train_batch(keys, images, self.image_size)
+            return self._entered(self.adapted(state), views)
+        if "distractors" in self.sees:
+            edge = self._edge(state.model)
+            views = test_batch(parts["distractors"], self.image_size, edge)
+            known["distractors"] = self._entered(self.adapted(state), views)
+        return jnp.concatenate([known[name] for name in self.sees])
+
+    def _entered(
+        self, model: Model, images: Float[Array, "n size size 3"]
+    ) -> Float[Array, "n h w c"]:
+        """What the stages that do not train make of images."""
+        count = self._frozen(model)
+        return model.apply(images)[1][model.stages[count - 1]] if count else images
+
+    def _trained(self, model: Model) -> Model:
+        """The model without the stages before the first weight that trains."""
+        return model.after(self._frozen(model))
+
+    def _frozen(self, model: Model) -> int:
+        """How many stages come before the first weight that trains."""
+        params = model.variables["params"]["backbone"]
+        return frozen_stages(params, self.finetune.layers, model.stages)
 
     def _divided(self, model: Model, key: Key[Array, ""]) -> tuple[Model, PyTree]:
         """The model without the weights that train, and these."""

@@ -61,6 +61,27 @@ def divide(
     return traverse_util.unflatten_dict(frozen), traverse_util.unflatten_dict(trained)
 
 
+def frozen_stages(params: Params, layers: Sequence[str], stages: Sequence[str]) -> int:
+    """How many of a network's stages, the first ones, have nothing that trains.
+
+    Example:
+      >>> params = {"stem_conv": {"kernel": 0}, "block1": {"kernel": 0}}
+      >>> frozen_stages(params, ["block1"], ["stem", "block1"])
+      1
+
+    Args:
+      params: By module; a stage's are called as it is, maybe with more after a line.
+      layers: As of ``divide``.
+      stages: In the order in which they run.
+    """
+    paths = list(traverse_util.flatten_dict(params))
+    chosen = {path[0] for path in _chosen(params, paths, layers)}
+    for count, stage in enumerate(stages):
+        if any(name == stage or name.startswith(f"{stage}_") for name in chosen):
+            return count
+    return len(stages)
+
+
 def merge(frozen: Params, trained: Params) -> Params:
     """Put a network's parameters together again."""
     flat = {**traverse_util.flatten_dict(frozen), **traverse_util.flatten_dict(trained)}

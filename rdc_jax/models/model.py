@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,17 +10,16 @@ from flax import linen as nn
 from flax.errors import ScopeParamShapeError
 from jaxtyping import Array, ArrayLike, Float
 
-from rdc_jax.models.backbones import create
 from rdc_jax.models.decoders import DECODERS
 from rdc_jax.models.heads import HEADS
 from rdc_jax.models.heads.episode import Inputs
 from rdc_jax.models.host import HostNetwork
-from rdc_jax.models.preprocessing import FIELD, Preprocessing
+from rdc_jax.models.preprocessing import Preprocessing
+from rdc_jax.models.spec import Apply
+from rdc_jax.models.spec import Spec as Spec
+from rdc_jax.models.spec import Variables as Variables
 from rdc_jax.runtime import checksums
 from rdc_jax.runtime.errors import UserError
-
-Variables = dict[str, Any]
-Apply = Callable[[Variables, Array, bool], tuple[Array, Any]]
 
 # What checkpoints note of their training, in words.
 _TRAINING = {
@@ -33,35 +31,6 @@ _TRAINING = {
     "step": "step {:,}",
     "score": "validation {:.2f}%",
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Spec:
-    """What a model computes, without its weights.
-
-    Attributes:
-      arch: Name of the backbone, see ``rdc_jax.models.BACKBONES``.
-      arch_options: Its own arguments, by name.
-      dtype: Of the computation, ``float32`` or ``bfloat16``.
-      conv: See ``rdc_jax.models.create``.
-      head: Name in ``rdc_jax.models.HEADS``, if there is a head.
-      head_options: Its arguments, by name.
-      decoder: Name in ``rdc_jax.models.DECODERS``, if there is a decoder.
-      decoder_options: Its arguments, by name.
-      network: Used instead of ``arch``, see ``wrap``.
-      preprocessing: What is done to images before them.
-    """
-
-    arch: str
-    arch_options: tuple[tuple[str, Any], ...] = ()
-    dtype: str = "float32"
-    conv: str = "auto"
-    head: str | None = None
-    head_options: tuple[tuple[str, Any], ...] = ()
-    decoder: str | None = None
-    decoder_options: tuple[tuple[str, Any], ...] = ()
-    network: nn.Module | Apply | None = None
-    preprocessing: Preprocessing = FIELD
 
 
 @functools.partial(
@@ -97,10 +66,12 @@ class Model:
     @property
     def backbone(self) -> nn.Module | Apply:
         """The network that gives features, a linen module as a rule."""
-        spec = self.spec
-        return spec.network or create(
-            spec.arch, dtype=spec.dtype, conv=spec.conv, **dict(spec.arch_options)
-        )
+        return self.spec.backbone
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """What of the network can be left out; empty where it is known as a whole."""
+        return getattr(self.backbone, "stages", ())
 
     @property
     def preprocessing(self) -> Preprocessing:
@@ -163,14 +134,15 @@ class Model:
 
     def apply(
         self,
-        images: Float[ArrayLike, "b h w 3"],
+        images: Float[ArrayLike, "b h w c"],
         train: bool = False,
         key: jax.Array | None = None,
     ) -> tuple[Float[Array, "b d"], dict[str, Any], dict[str, Any]]:
         """Apply the backbone; a pure function.
 
         Args:
-          images: Normalised by ImageNet's statistics, whatever the network's own are.
+          images: Normalised by ImageNet's statistics, whatever the network's own are;
+            after stages that are left out, what these give.
           train: Normalise by the batch's statistics, and update the running ones.
           key: Of the random stream ``noise``, for networks that draw in training.
 
@@ -180,7 +152,9 @@ class Model:
         """
         network, inner = self.backbone, self.variables_of("backbone")
         stats, old = inner.get("batch_stats", {}), self.variables.get("batch_stats", {})
-        images = self.preprocessing.renormalised(jnp.asarray(images))
+        images = jnp.asarray(images)
+        if not self.spec.start:
+            images = self.preprocessing.renormalised(images)
         out: Any
         if not isinstance(network, nn.Module):
             out, stats = network(inner, images, train)
@@ -193,6 +167,23 @@ class Model:
             stats = {**stats, **updates.get("batch_stats", {})}
         features, named = out if isinstance(out, tuple) else (out, {})
         return features, named, ({**old, "backbone": stats} if stats else old)
+
+    def after(self, count: int) -> "Model":
+        """Give the model without its first stages, for what the last of these gives.
+
+        Example:
+          >>> import jax.numpy as jnp
+          >>> from rdc_jax import models
+          >>> model = models.load_backbone("packaged")
+          >>> features, named, _ = model.apply(jnp.ones((1, 84, 84, 3)))
+          >>> rest = model.after(4)  # The stem and three blocks.
+          >>> bool((rest.apply(named[model.stages[3]])[0] == features).all())
+          True
+
+        Args:
+          count: How many of ``stages``.
+        """
+        return self.replace(spec=dataclasses.replace(self.spec, start=count))
 
     def apply_head(self, *inputs: Any, **options: Any) -> Any:
         """Apply the head to what it takes; a pure function.

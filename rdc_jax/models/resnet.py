@@ -150,6 +150,7 @@ class ResNet(nn.Module):
         numbers in training takes them from the stream ``noise``:
         ``apply(..., train=True, rngs={"noise": key})``.
       last_norm: The last norm of each block, see ``BasicBlock``.
+      start: How many of ``stages`` to leave out, see ``Model.after``.
     """
 
     blocks: tuple[Callable[..., nn.Module], ...]
@@ -158,15 +159,22 @@ class ResNet(nn.Module):
     conv: Implementation = "auto"
     norm: Norm = BatchNorm
     last_norm: Norm | None = None
+    start: int = 0
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """What runs in a row: intermediates, whose names begin those of modules."""
+        blocks = [f"block{i + 1}" for i in range(len(self.blocks))]
+        return ("stem", *blocks) if self.stem else tuple(blocks)
 
     @nn.compact
     def __call__(
-        self, images: Float[Array, "b h w 3"], *, train: bool = False
+        self, images: Float[Array, "b h w c"], *, train: bool = False
     ) -> tuple[Float[Array, "b d"], dict[str, Any]]:
         """Compute features.
 
         Args:
-          images: Normalised images of any size.
+          images: Normalised images of any size, or what the stages left out give.
           train: Normalise by the batch's statistics (see ``BatchNorm``).
 
         Returns:
@@ -175,13 +183,15 @@ class ResNet(nn.Module):
         """
         out = {}
         x = images.astype(self.dtype)
-        if self.stem:
+        if self.stem and not self.start:
             x = Conv(self.stem, 7, 2, self.dtype, self.conv, name="stem_conv")(x)
             x = self.norm(dtype=self.dtype, name="stem_norm")(x, train=train)
             x = max_pool(nn.relu(x), size=3, stride=2, padding=1)
             out["stem"] = x
-        for i, block in enumerate(self.blocks, 1):
-            name = f"block{i}"
+        blocks = zip(self.stages[-len(self.blocks) :], self.blocks, strict=True)
+        for name, block in blocks:
+            if name not in self.stages[self.start :]:
+                continue
             made = block(
                 dtype=self.dtype,
                 conv=self.conv,

@@ -53,6 +53,7 @@ class WideResNet(nn.Module):
       dtype: Of the computation; parameters and BN statistics are float32.
       conv: Implementation of the convolutions: ``auto`` or ``xla``.
       norm: Of the blocks, and after the last one.
+      start: How many of ``stages`` to leave out, see ``Model.after``.
     """
 
     depth: int = 28
@@ -60,19 +61,24 @@ class WideResNet(nn.Module):
     dtype: Any = jnp.float32
     conv: Implementation = "auto"
     norm: Callable[..., nn.Module] = BatchNorm
+    start: int = 0
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """As of ``ResNet``."""
+        return ("stem", *(f"block{i + 1}" for i in range((self.depth - 4) // 6 * 3)))
 
     @nn.compact
     def __call__(
-        self, images: Float[Array, "b h w 3"], *, train: bool = False
+        self, images: Float[Array, "b h w c"], *, train: bool = False
     ) -> tuple[Float[Array, "b d"], dict[str, Any]]:
         """Compute features, and intermediates as ``ResNet`` does."""
-        x = images.astype(self.dtype)
-        x = Conv(16, 3, 1, self.dtype, self.conv, name="stem_conv")(x)
-        out: dict[str, Any] = {"stem": x}
-        repeats = (self.depth - 4) // 6
-        for i in range(3 * repeats):
-            stage, repeat = divmod(i, repeats)
-            name = f"block{i + 1}"
+        x, out = images.astype(self.dtype), {}
+        if not self.start:
+            x = Conv(16, 3, 1, self.dtype, self.conv, name="stem_conv")(x)
+            out["stem"] = x
+        for i, name in list(enumerate(self.stages[1:]))[max(self.start - 1, 0) :]:
+            stage, repeat = divmod(i, (self.depth - 4) // 6)
             block = PreactivatedBlock(
                 16 * 2**stage * self.widen,
                 2 if stage and not repeat else 1,
