@@ -192,6 +192,7 @@ def original_distances(
     params: RDCParams = RDCParams(),
     *,
     mask: Bool[ArrayLike, " n"] | None = None,
+    normalize: bool = True,
 ) -> Float[Array, "n n"]:
     """Compute D_o alone (Eq. 3), with a gradient: what fine-tuning trains.
 
@@ -199,12 +200,13 @@ def original_distances(
       features: Rows to compare.
       params: ``distance`` is used.
       mask: False on rows that are padding.
+      normalize: Compare l2-normalised rows, not rows as they are.
 
     Returns:
       The same numbers as ``RDCOutput.original``.
     """
     rows = prepare_rows(features, mask)
-    feat_nd = l2_normalize(rows.feat)
+    feat_nd = l2_normalize(rows.feat) if normalize else rows.feat
     original_nn = pairwise_distances(
         feat_nd,
         equal_nn=equal_rows(feat_nd),

@@ -1,5 +1,7 @@
 """Losses that move a task's plain distances towards calibrated ones (Eq. 11-12)."""
 
+from typing import Literal
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -8,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from rdc_jax.core.rows import compute_dtype
 
 Scalar = float | Float[ArrayLike, ""]
+Attention = Literal["both", "target", "original"]
 
 
 def attention_mask(
@@ -60,6 +63,8 @@ def kl_loss(
     mask: Bool[ArrayLike, " n"] | None = None,
     sign: int = -1,
     include_self: bool = False,
+    rows: Bool[ArrayLike, " n"] | None = None,
+    attention: Attention = "both",
 ) -> Float[Array, ""]:
     """KL divergence of the original from the calibrated distances' distribution.
 
@@ -85,6 +90,8 @@ def kl_loss(
       mask: False on rows that are padding.
       sign: -1: near is likely; +1: as the paper prints it.
       include_self: Keep the pair (i, i) in the distributions.
+      rows: True on the rows i of the mean; None: all of them.
+      attention: Which distances the attention mask weighs.
 
     Returns:
       A scalar of the dtype of ``original``.
@@ -101,9 +108,16 @@ def kl_loss(
     counted_n = pairs.any(axis=1)
     filled = jnp.where(counted_n[:, None], pairs, jnp.eye(n, dtype=bool))
     log_p, log_q = (
-        soft_distribution(weight * x, tau, pairs=filled, sign=sign)
-        for x in (target, original)
+        soft_distribution(
+            weight * x if attention in ("both", name) else x,
+            tau,
+            pairs=filled,
+            sign=sign,
+        )
+        for name, x in (("target", target), ("original", original))
     )
+    if rows is not None:
+        counted_n = counted_n & jnp.asarray(rows)
     # Eq. 12: Σ_j p log(p / q), with p of the target. Pairs that do not count are -inf
     # in both, and the difference of two infinities is NaN: they are zeroed before it.
     gain = jnp.where(filled, log_p, 0) - jnp.where(filled, log_q, 0)

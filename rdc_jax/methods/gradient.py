@@ -1,50 +1,35 @@
-"""Adaptation by gradient: full-batch steps on the images of one task."""
+"""Adaptation by gradient: steps on the images of one task."""
 
 import abc
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Key
+from jax import lax
+from jaxtyping import Array, Float, Int, Key
 
 from rdc_jax.data.transforms import test_batch, train_batch
+from rdc_jax.methods import kept
 from rdc_jax.methods.adapt import Adaptation, on_features, test_images
 from rdc_jax.methods.base import Task
 from rdc_jax.methods.finetune_options import FinetuneOptions
 from rdc_jax.methods.npc import nearest_prototype
-from rdc_jax.methods.trainable import divide, frozen_stages, merge
+from rdc_jax.methods.state import State, with_backbone
+from rdc_jax.methods.trainable import divide, frozen_stages
+from rdc_jax.methods.tuned import epoch
 from rdc_jax.models.model import Model
+from rdc_jax.runtime.errors import UserError
 
 PyTree = Any
 
 _LORA = 1  # Folded into a task's key for the factors of low-rank changes.
 
 
-class State(NamedTuple):
-    """What differs between tasks that a model is fitted to by gradient.
-
-    Attributes:
-      model: What does not train, and the running statistics.
-      entered: What the part that trains is given for the task's images, supports first:
-        of the stages before it, or the images themselves.
-      params: The network's weights that train (``network``), and those of what sits on
-        the features (``head``).
-      optimiser: State of the optimiser.
-      targets: What ``start`` keeps for the loss.
-    """
-
-    model: Model
-    entered: Float[Array, "n h w c"]
-    params: PyTree
-    optimiser: PyTree
-    targets: PyTree
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GradientAdaptation(Adaptation):
-    """Minimises a loss by full-batch steps: a subclass has ``loss``, maybe the others.
+    """Minimises a loss by steps: a subclass has ``loss``, maybe the others.
 
     Stages of the network before the first weight that trains normalise by the
     checkpoint's statistics, and run once a task; with ``finetune.augment`` each step.
@@ -72,6 +57,22 @@ class GradientAdaptation(Adaptation):
         del key, feat_nd, task
         return {}, None
 
+    def renewed(
+        self, targets: PyTree, feat_nd: Float[Array, "n d"], task: Task
+    ) -> PyTree:
+        """What the loss keeps, given a step's features, which carry no gradient."""
+        del feat_nd, task
+        return targets
+
+    def part(self, targets: PyTree, rows: Int[Array, " b"]) -> PyTree:
+        """What the loss of some images keeps, for small batches.
+
+        Raises:
+          UserError: The loss is of all images at once.
+        """
+        del targets, rows
+        raise UserError(f"method {self.name} has no small batches: set batch=0")
+
     @abc.abstractmethod
     def loss(
         self,
@@ -85,7 +86,7 @@ class GradientAdaptation(Adaptation):
 
         Args:
           head_params: Parameters on the features; they train too.
-          targets: What ``start`` kept.
+          targets: What ``start`` and ``renewed`` kept.
           feat_nd: Features of the images that ``sees`` names, in its order.
           out: The network's intermediates of the same images, by name.
           task: The task, whose rows are images.
@@ -129,35 +130,68 @@ class GradientAdaptation(Adaptation):
         frozen, network = self._divided(model, jax.random.fold_in(key, _LORA))
         params = {"network": network, "head": head_params}
         optimiser = self._optimiser().init(params)
-        return State(frozen, entered, params, optimiser, targets)
+        state = State(frozen, entered, params, optimiser, targets)
+        return state._replace(kept=kept.first(self.finetune.keep, state.weights))
 
     def step(self, state: State, task: Task, key: Key[Array, ""]) -> State:
-        """Make one step on all images at once."""
-        seen = self._seen(state, task, key)
+        """Make one step on all images at once, or in small batches."""
+        seen, options = self._seen(state, task, key), self.finetune
+        if options.batch or options.target_pass == "plain":
+            feat_nd = self._for_target(state, seen)
+            targets = self.renewed(state.targets, feat_nd, task)
+            state = state._replace(targets=targets)
+        if not options.batch:
+            return self._descend(state, task, seen, state.targets)
+
+        def on_rows(state: State, rows: Int[Array, " b"]) -> State:
+            return self._descend(
+                state, task, seen[rows], self.part(state.targets, rows)
+            )
+
+        return epoch(key, state, len(seen), options.batch, on_rows)
+
+    def _descend(
+        self, state: State, task: Task, seen: Float[Array, "n h w c"], targets: PyTree
+    ) -> State:
+        """Take one step of the optimiser."""
+        options = self.finetune
+        renews = not options.batch and options.target_pass == "step"
 
         def loss(params: PyTree) -> tuple[Array, PyTree]:
-            model = self._trained(_merged(state.model, params["network"]))
+            model = self._trained(state._replace(params=params).whole)
             feat_nd, out, stats = model.apply(seen, train=self._by_batch)
-            value = self.loss(params["head"], state.targets, feat_nd, out, task)
-            return value, stats
+            new = targets
+            if renews:
+                new = self.renewed(targets, lax.stop_gradient(feat_nd), task)
+            return self.loss(params["head"], new, feat_nd, out, task), (stats, new)
 
-        grads, stats = jax.grad(loss, has_aux=True)(state.params)
+        (value, (stats, new)), grads = jax.value_and_grad(loss, has_aux=True)(
+            state.params
+        )
         updates, optimiser = self._optimiser().update(
             grads, state.optimiser, state.params
         )
-        params = optax.apply_updates(state.params, updates)
         model = state.model
-        if self.finetune.batch_norm == "updated" and stats:
+        if options.batch_norm == "updated" and stats:
             model = model.replace(variables={**model.variables, "batch_stats": stats})
-        return state._replace(model=model, params=params, optimiser=optimiser)
+        after = state._replace(
+            model=model,
+            params=optax.apply_updates(state.params, updates),
+            optimiser=optimiser,
+            targets=new if renews else state.targets,
+        )
+        before, left = state.weights, after.weights
+        keeping = kept.following(options.keep, state.kept, value, before, left)
+        return after._replace(kept=keeping)
 
     def classify(self, state: State, task: Task) -> Float[Array, "q c"]:
         """Answer by the fitted features."""
-        return self.by_features(state.params["head"], self.features(state, task), task)
+        feat_nd = self.features(state, task)
+        return self.by_features(state.answering.params["head"], feat_nd, task)
 
     def adapted(self, state: State) -> Model:
         """The model with the task's weights in it."""
-        return _merged(state.model, state.params["network"])
+        return state.answering.whole
 
     def features(self, state: State, task: Task) -> Float[Array, "n d"]:
         """Normalised by the batch's statistics if ``finetune.batch_norm`` says so."""
@@ -165,6 +199,15 @@ class GradientAdaptation(Adaptation):
         by_batch = self.finetune.batch_norm == "batch"
         model = self._trained(self.adapted(state))
         return model.apply(state.entered, train=by_batch)[0]
+
+    def _for_target(
+        self, state: State, seen: Float[Array, "n h w c"]
+    ) -> Float[Array, "n d"]:
+        """Features of a step's target, where a pass of their own makes them."""
+        model = self._trained(state.whole)
+        if self.finetune.target_pass == "plain":
+            return model.apply(state.entered)[0]
+        return model.apply(seen, train=self._by_batch)[0]
 
     @property
     def _by_batch(self) -> bool:
@@ -188,11 +231,11 @@ class GradientAdaptation(Adaptation):
             images = jnp.concatenate([parts[name] for name in self.sees])
             keys = jax.random.split(key, len(images))
             views = train_batch(keys, images, self.image_size)
-            return self._entered(self.adapted(state), views)
+            return self._entered(state.whole, views)
         if "distractors" in self.sees:
             edge = self._edge(state.model)
             views = test_batch(parts["distractors"], self.image_size, edge)
-            known["distractors"] = self._entered(self.adapted(state), views)
+            known["distractors"] = self._entered(state.whole, views)
         return jnp.concatenate([known[name] for name in self.sees])
 
     def _entered(
@@ -216,24 +259,15 @@ class GradientAdaptation(Adaptation):
         params = model.variables["params"]
         options = self.finetune
         rest, network = divide(params["backbone"], options.layers, options.lora, key)
-        return _with_backbone(model, rest), network
+        return with_backbone(model, rest), network
 
     def _optimiser(self) -> optax.GradientTransformation:
         rate = self.finetune.learning_rate
         optimiser = optax.adam(rate)
         if self.finetune.optimiser == "sgd":
             optimiser = optax.sgd(rate, momentum=0.9, nesterov=True)
+        if decay := self.finetune.weight_decay:
+            optimiser = optax.chain(optax.add_decayed_weights(decay), optimiser)
         if self.finetune.relative:
             return optax.chain(optimiser, optax.scale_by_param_block_rms())
         return optimiser
-
-
-def _merged(model: Model, network: PyTree) -> Model:
-    """The model with these weights."""
-    rest = model.variables["params"]["backbone"]
-    return _with_backbone(model, merge(rest, network))
-
-
-def _with_backbone(model: Model, backbone: PyTree) -> Model:
-    params = {**model.variables["params"], "backbone": backbone}
-    return model.replace(variables={**model.variables, "params": params})

@@ -7,7 +7,7 @@ batches are small, so that methods of any batch size count steps as their author
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from rdc_jax.models.model import Model
 from rdc_jax.runtime.config_values import at_least, one_of
 
 PyTree = Any
+Progress = TypeVar("Progress")
 
 Loss = Callable[[Model, PyTree], tuple[Float[Array, ""], Model]]
 """From the model and what sits on its features to a value, and the model with the
@@ -134,11 +135,11 @@ class Tuned(Adaptation):
 
 def epoch(
     key: Key[Array, ""],
-    state: State,
+    state: Progress,
     count: int,
     batch: int,
-    on_rows: Callable[[State, Int[Array, " b"]], State],
-) -> State:
+    on_rows: Callable[[Progress, Int[Array, " b"]], Progress],
+) -> Progress:
     """Go through rows once, in random order, in small batches; the last may be smaller.
 
     Args:

@@ -106,7 +106,8 @@ def loss_at(method, state, task):
     images = transformed(jnp.concatenate([task.support, task.query]), tiny.SIZE)
     train = method.finetune.batch_norm != "running"
     feat_nd, out, _ = method.adapted(state).apply(images, train=train)
-    return float(method.loss({}, state.targets, feat_nd, out, task))
+    targets = method.renewed(state.targets, feat_nd, task)
+    return float(method.loss({}, targets, feat_nd, out, task))
 
 
 @pytest.mark.parametrize("loss", ["rdc_ft", "rdc_ft_mse"])

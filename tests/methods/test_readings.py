@@ -1,0 +1,144 @@
+"""Each reading of RDC-FT makes the first steps of an independent torch program."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tiny
+
+import rdc_jax
+from rdc_jax.data.transforms import test_batch as transformed
+from rdc_jax.data.transforms import train_batch
+from rdc_jax.methods import Task, get_method
+from rdc_jax.methods.finetune_options import FinetuneOptions
+from rdc_jax.models.model import wrap
+
+WAY, SHOT, QUERY, STEPS = 3, 2, 4, 3
+PARAMS = rdc_jax.RDCParams(k=4, k2=3, dim=4)
+NETWORK = tiny.TinyNet()
+SEVERAL = {
+    "rows": "queries",
+    "total": "sum",
+    "tau_squared": False,
+    "attention": "target",
+    "trained": "raw",
+    "weight_decay": 0.1,
+    "labelled": True,
+    "target": "mean",
+}
+READINGS = [{name: value} for name, value in SEVERAL.items()]
+READINGS += [
+    {"attention": "original"},
+    {"target": "fixed"},
+    {"target_pass": "plain"},
+    {"augment": True},
+    {"augment": True, "target_pass": "plain"},
+    {"batch": 7},
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    shape = jnp.zeros((1, tiny.SIZE, tiny.SIZE, 3))
+    start = jax.jit(NETWORK.init)(jax.random.key(0), shape)
+    stats = {"norm": {"mean": jnp.full(8, 0.05), "var": jnp.full(8, 0.4)}}
+    return wrap(NETWORK, {"params": start["params"], "batch_stats": stats})
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    labels_n = np.r_[np.repeat(np.arange(WAY), SHOT), np.tile(np.arange(WAY), QUERY)]
+    colour_c = rng.integers(60, 190, (WAY, 1, 1, 3))
+    noise = rng.integers(-60, 60, (len(labels_n), 20, 20, 3))
+    images = (colour_c[labels_n] + noise).clip(0, 255).astype(np.uint8)
+    s = WAY * SHOT
+    arrays = map(jnp.asarray, (images[:s], labels_n[:s], images[s:]))
+    return Task(*arrays, num_classes=WAY, key=jax.random.key(3))
+
+
+def name_of(readings):
+    return " ".join(f"{name}={value}" for name, value in readings.items())
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        SEVERAL,
+        {"target_pass": "plain", "augment": True, "batch": 7},
+        *(pytest.param(one, marks=pytest.mark.slow) for one in READINGS),
+    ],
+    ids=name_of,
+)
+def test_first_steps_equal_a_torch_reference(model, task, readings):
+    pytest.importorskip("torch", reason="needs the extra [torch]")
+    from methods import torch_finetune
+
+    options = FinetuneOptions(learning_rate=1e-2, **readings)
+    method = get_method("rdc_ft", rdc=PARAMS, finetune=options, image_size=tiny.SIZE)
+    state = jax.jit(method.init)(jax.random.key(0), model, task)
+    # Differences of longer rows keep fewer digits, and Adam's steps show them.
+    atol = 1e-3 if options.trained == "raw" else 1e-4
+    step, keys = jax.jit(method.step), [jax.random.key(n) for n in range(STEPS)]
+    variables = {kind: tree["backbone"] for kind, tree in model.variables.items()}
+    theirs = torch_finetune.steps(
+        torch_finetune.TinyNet(variables).train(),
+        lambda number: torched(views(task, keys[number], options.augment)),
+        torched(views(task, None, False)),
+        np.asarray(task.support_labels),
+        WAY,
+        PARAMS,
+        reference(readings, keys, WAY * (SHOT + QUERY)),
+        STEPS,
+    )
+    for key, other in zip(keys, theirs, strict=True):
+        state = step(state, task, key)
+        params = state.params["network"]
+        for mine, name, axes in (
+            (params["conv"]["kernel"], "conv.weight", (2, 3, 1, 0)),
+            (params["norm"]["scale"], "norm.weight", (0,)),
+            (params["dense"]["kernel"], "dense.weight", (1, 0)),
+        ):
+            np.testing.assert_allclose(mine, other[name].transpose(axes), atol=atol)
+
+
+def views(task, key, augment):
+    images = jnp.concatenate([task.support, task.query])
+    if not augment:
+        return transformed(images, tiny.SIZE)
+    return train_batch(jax.random.split(key, len(images)), images, tiny.SIZE)
+
+
+def torched(images):
+    import torch
+
+    return torch.from_numpy(np.array(images).transpose(0, 3, 1, 2))
+
+
+def reference(readings, keys, count):
+    """The readings without what the images tell, with the order of small batches."""
+    orders = [np.asarray(jax.random.permutation(key, count)) for key in keys]
+    return {**{k: v for k, v in readings.items() if k != "augment"}, "orders": orders}
+
+
+@pytest.mark.parametrize("keep", ["best", "mean"])
+def test_the_weights_that_answer_are_the_best_or_the_mean(model, task, keep):
+    """Which are found again among the weights of all steps."""
+    options = FinetuneOptions(learning_rate=3e-2, keep=keep, target="fixed", steps=4)
+    method = get_method("rdc_ft", rdc=PARAMS, finetune=options, image_size=tiny.SIZE)
+    state = jax.jit(method.init)(jax.random.key(0), model, task)
+    step, losses, passed = jax.jit(method.step), [], [state.params["network"]]
+    images = views(task, None, False)
+    for number in range(4):
+        feat_nd, out, _ = state.whole.apply(images, train=True)
+        losses.append(float(method.loss({}, state.targets, feat_nd, out, task)))
+        state = step(state, task, jax.random.key(number))
+        passed.append(state.params["network"])
+    if keep == "best":
+        expected = passed[int(np.argmin(losses))]
+    else:
+        expected = jax.tree.map(lambda *rows: sum(rows) / 4, *passed[1:])
+    answering = method.adapted(state).variables["params"]["backbone"]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), answering, expected
+    )
