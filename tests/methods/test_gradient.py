@@ -225,6 +225,19 @@ def test_relative_steps_are_shares_of_the_weights(model, task):
     assert np.median(moved / size) == pytest.approx(0.02, rel=0.02)
 
 
+def test_each_image_is_augmented_by_itself(model, task):
+    """Of equal images, one view for all would leave nothing to learn from."""
+    equal = task.replace(
+        support=jnp.repeat(task.support[:1], WAY * SHOT, 0),
+        query=jnp.repeat(task.support[:1], WAY * QUERY, 0),
+    )
+    moved = []
+    for augmented in (False, True):
+        first, second = train(make(augment=augmented), model, equal, 1)
+        moved.append(not same(first.params, second.params))
+    assert moved == [False, True]
+
+
 def test_augmentation_is_a_function_of_the_task_s_key_and_the_step(model, task):
     run = functools.partial(train, make(augment=True), model)
     one, again = run(task), run(task)

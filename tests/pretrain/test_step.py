@@ -6,6 +6,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from tiny import SIZE, TinyNet
 
 from rdc_jax.models import BACKBONES
+from rdc_jax.models.conv import Conv
 from rdc_jax.models.model import Spec
 from rdc_jax.pretrain.objectives.cross_entropy import CrossEntropy
 from rdc_jax.pretrain.step import (
@@ -77,6 +78,25 @@ def test_the_sums_are_over_the_steps():
     assert values["grad_norm"] > 0
 
 
+def test_each_step_sees_crops_of_its_own():
+    one, two = (
+        float(_steps(number, optimiser=optax.sgd(0.0))[0].sums["loss"])
+        for number in (1, 2)
+    )
+    assert abs(two - 2 * one) > 1e-3
+
+
+def test_running_statistics_follow_the_batch():
+    before, after = (_steps(number)[0].variables for number in (0, 1))
+    first, images = before["params"]["backbone"]["conv"], _augment(0, size=SIZE)
+    x = jax.jit(Conv(8, 3, 2).apply)({"params": first}, images)
+    old, new = (v["batch_stats"]["backbone"]["norm"] for v in (before, after))
+    want = 0.9 * old["mean"] + 0.1 * x.mean((0, 1, 2))
+    np.testing.assert_allclose(new["mean"], want, atol=1e-5)
+    want = 0.9 * old["var"] + 0.1 * np.var(x, (0, 1, 2), ddof=1)
+    np.testing.assert_allclose(new["var"], want, atol=1e-5)
+
+
 def test_the_average_follows_the_weights():
     before, after = _steps(1, average=True)[0], _steps(2, average=True)[0]
     rate = min(0.9, 2 / 11)
@@ -104,10 +124,10 @@ def test_join_undoes_split(average):
     jax.tree.map(np.testing.assert_array_equal, again, state)
 
 
-def _augment(step, key=KEY, images=None):
+def _augment(step, key=KEY, images=None, size=8):
     batch = _batch()
     images = batch["image"] if images is None else images
-    return augment(jax.random.fold_in(key, step), images, batch["aspect"], 8)
+    return augment(jax.random.fold_in(key, step), images, batch["aspect"], size)
 
 
 def test_augmentation_belongs_to_the_step_and_the_place():
