@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float, Int
 
-from rdc_jax.methods.base import FeatureMethod, get_method
+from rdc_jax.methods import FeatureMethod, get_method
 from rdc_jax.predict.answers import Answers
 from rdc_jax.predict.embedding import Pictures
 from rdc_jax.predict.task import (

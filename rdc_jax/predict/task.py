@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Float64, Int
 
-from rdc_jax.methods.base import FeatureMethod, Method, Task, get_method
+from rdc_jax.methods import FeatureMethod, Method, Task, get_method
 from rdc_jax.runtime.compiled import say_if_slow
 from rdc_jax.runtime.errors import UserError
 from rdc_jax.runtime.threads import one_lapack_thread

@@ -1,6 +1,8 @@
 """RDCClassifier on folders, pictures and features."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -233,3 +235,15 @@ def test_a_backbone_must_give_a_row_an_image(folders):
 def test_an_unfitted_classifier_says_so(folders):
     with pytest.raises(NotFittedError):
         RDCClassifier(brightness, image_size=16).predict(folders.query)
+
+
+def test_it_is_all_that_one_has_to_import():
+    """In a process of its own, in which nobody else has asked for the methods."""
+    code = (
+        "import numpy as np\n"
+        "from rdc_jax.predict import RDCClassifier\n"
+        "support, query = np.eye(2, 4), np.eye(2, 4)[[0, 1, 1]]\n"
+        "print(RDCClassifier().fit(support, ['a', 'b']).predict(query).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "['a', 'b', 'b']", done.stderr
