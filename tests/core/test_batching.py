@@ -11,6 +11,8 @@ from core.episodes import make_episode
 import rdc_jax
 from rdc_jax.core.batching import chunk_size, over_episodes, peak_bytes
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 one_episode = functools.partial(
     rdc_jax.rdc, num_classes=5, params=rdc_jax.RDCParams(k=5, k2=3, dim=4)
 )

@@ -78,7 +78,10 @@ def drawn_reading(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 8))],
+)
 def test_readings_combine(seed):
     kind = ("relu", "duplicated")[seed % 2]
     check(make_episode(kind, shot=2, way=4, seed=seed), 4, drawn_reading(seed))

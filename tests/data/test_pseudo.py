@@ -123,6 +123,7 @@ def test_versions_are_functions_of_the_key_and_of_their_place(image):
 def test_a_set_holds_each_image_and_its_versions_in_order(image, shot, versions):
     assert transforms.versions_of(75, 5 * shot) == versions
     images = jnp.stack([image + i for i in range(3)])
-    got = transforms.pseudo_set(jax.random.key(0), images, versions)
+    make = jax.jit(transforms.pseudo_set, static_argnums=2)
+    got = make(jax.random.key(0), images, versions)
     assert got.shape == (3, versions, SIZE, SIZE, 3)
     np.testing.assert_array_equal(got[:, 0], images)

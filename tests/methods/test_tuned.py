@@ -119,7 +119,9 @@ def test_two_epochs_of_fine_tuning_are_torch_s(model, torch, theirs, name):
     epochs = []
     for key in keys:
         order_key, sample_key = jax.random.split(key)
-        images, labels = map(np.array, method.samples(sample_key, states[0], task))
+        images, labels = map(
+            np.array, jitted(method, "samples")(sample_key, states[0], task)
+        )
         order = np.asarray(jax.random.permutation(order_key, len(images)))
         labels = torch.from_numpy(labels).long()
         epochs.append((theirs.tensor(images), labels, order))
@@ -132,7 +134,7 @@ def test_two_epochs_of_fine_tuning_are_torch_s(model, torch, theirs, name):
     with torch.no_grad():
         expected = -layer(net.eval()(theirs.tensor(queries)))
     np.testing.assert_allclose(
-        method.classify(states[-1], task), expected.numpy(), atol=1e-4
+        jitted(method, "classify")(states[-1], task), expected.numpy(), atol=1e-4
     )
 
 
@@ -144,7 +146,9 @@ def test_first_steps_of_lmm_pqs_are_torch_s(model, torch, theirs):
     labels = torch.from_numpy(np.array(task.support_labels)).long()
     support = transforms.test_batch(task.support, tiny.SIZE)
     for key in keys:
-        drawn = np.asarray(transforms.pseudo_samples(key, support, 2))
+        drawn = np.asarray(
+            jax.jit(transforms.pseudo_samples, static_argnums=2)(key, support, 2)
+        )
         pseudo = theirs.tensor(drawn.reshape(-1, *support.shape[1:]))
         loss = theirs.lmm_pqs_loss(
             *(net, theirs.tensor(np.asarray(support)), labels),
@@ -160,7 +164,7 @@ def test_first_steps_of_lmm_pqs_are_torch_s(model, torch, theirs):
         feat = net(theirs.tensor(queries))
         cosine = torch.cosine_similarity(feat[:, None], means[None], dim=2)
     np.testing.assert_allclose(
-        -method.classify(states[-1], task), cosine.numpy(), atol=1e-3
+        -jitted(method, "classify")(states[-1], task), cosine.numpy(), atol=1e-3
     )
 
 

@@ -189,6 +189,13 @@ def lstm_cell(p, name, d):
     return step
 
 
+@jax.jit
+def _step_of_adam(params, grads):
+    adam = optax.adam(1e-2)
+    updates, _ = adam.update(grads, adam.init(params))
+    return optax.apply_updates(params, updates)
+
+
 def assert_equal(head, variables, make_episode, x, labels_q, oracle):
     """Logits, loss, gradients and one step of Adam are those of an oracle.
 
@@ -237,10 +244,8 @@ def assert_equal(head, variables, make_episode, x, labels_q, oracle):
         np.testing.assert_allclose(grad, wanted, rtol=2e-3, atol=atol, err_msg=name)
 
     torch.optim.Adam(p.parameters(), lr=1e-2).step()
-    adam = optax.adam(1e-2)
-    updates, _ = adam.update(grads, adam.init(params))
-    moved = jax.tree.leaves(optax.apply_updates(params, updates))
+    moved = jax.tree.leaves(_step_of_adam(params, grads))
     for name, after, (_, grad) in zip(names, moved, flat, strict=True):
         sure = np.abs(grad) > 1e-3  # Else rounding decides on the direction.
-        want_after = p[name].detach().numpy()
+        after, want_after = np.asarray(after), p[name].detach().numpy()
         np.testing.assert_allclose(after[sure], want_after[sure], atol=2e-4)
