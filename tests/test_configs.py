@@ -7,7 +7,7 @@ import pytest
 from reporting.made import make_results, row
 
 from rdc_jax import methods
-from rdc_jax.configs import study_rdc_plus, transductive
+from rdc_jax.configs import study_rdc_ft, study_rdc_plus, transductive
 from rdc_jax.evaluation import published, table
 from rdc_jax.evaluation.options import Options
 from rdc_jax.runtime.errors import UserError
@@ -132,3 +132,17 @@ def test_other_systems_have_their_averages():
     (line,) = [t for t in made_table("table2").splitlines() if "NSAE" in t]
     assert line.split("|")[2].strip() == "*68.51 ± 0.80*"
     assert line.split("|")[-2].strip() == "*64.03*"
+
+
+def test_readings_of_rdc_ft_train_the_last_block_and_its_own_numbers_stand():
+    config = study_rdc_ft.get_config()
+    config.checkpoint = "x"
+    options = Options.from_config(config.to_dict())
+    tuned = {
+        entry.name: entry.method.finetune
+        for entry in options.methods
+        if hasattr(entry.method, "finetune")
+    }
+    assert len(tuned) == 2 + len(study_rdc_ft.READINGS) + len(study_rdc_ft.CHOICES)
+    assert tuned["rdc_ft"].layers == tuned["rdc_plus_ft"].layers == ("block4",)
+    assert (tuned["rdc_ft"].steps, tuned["rdc_plus_ft"].steps) == (10, 8)

@@ -24,7 +24,7 @@ _BUILT_IN = (
     *("gnn", "head_tuning", "matching", "relation", "tpn"),
     *("alpha_tim", "bd_cspn", "label_propagation", "laplacian_shot", "ldp_tr"),
     *("logistic", "npc_prepared", "opta", "paddle", "proto_lp", "pt_map"),
-    *("rdc_plus", "soft_kmeans", "tcpr", "tim"),
+    *("rdc_plus", "rdc_plus_ft", "soft_kmeans", "tcpr", "tim"),
     *("finetune_guo", "finetune_ata", "da", "lmm_pqs", "conft", "nsae", "bsr"),
 )
 _MODULES = {

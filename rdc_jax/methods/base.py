@@ -75,6 +75,8 @@ class Method(abc.ABC):
       head: Name of the head that the model must have.
       trained_by: Objectives of pre-training that it can answer with; empty: any.
       fixed: What ``register`` fixed of its groups, by parameter.
+      preferred: What it takes for parameters of its groups, unless the text that asks
+        for it says otherwise, in the place of what the config has.
     """
 
     name: ClassVar[str] = ""
@@ -86,11 +88,10 @@ class Method(abc.ABC):
     head: ClassVar[str | None] = None
     trained_by: ClassVar[tuple[str, ...]] = ()
     fixed: ClassVar[Mapping[str, Any]] = {}
+    preferred: ClassVar[Mapping[str, Any]] = {}
 
     def __post_init__(self) -> None:
-        for name, value in self.fixed.items():
-            group = parameters.groups_of(self)[name]
-            changed = dataclasses.replace(getattr(self, group), **{name: value})
+        for group, changed in parameters.in_groups(self, self.fixed).items():
             object.__setattr__(self, group, changed)
 
     @property
@@ -281,7 +282,9 @@ def get_method(text: str, **groups: Any) -> Method:
     method = _METHODS[name]()
     own = {field.name for field in dataclasses.fields(method)}
     defaults = {group: value for group, value in groups.items() if group in own}
-    return parameters.replaced(dataclasses.replace(method, **defaults), pairs, text)
+    method = dataclasses.replace(method, **defaults)
+    preferred = parameters.in_groups(method, method.preferred)
+    return parameters.replaced(dataclasses.replace(method, **preferred), pairs, text)
 
 
 def jitted(text: str) -> Callable[..., Array]:

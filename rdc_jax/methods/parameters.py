@@ -43,6 +43,16 @@ def groups_of(method: Any) -> dict[str, str]:
     return owners
 
 
+def in_groups(method: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the groups of a method, by field, with other values of some parameters."""
+    owners, changed = groups_of(method), dict[str, Any]()
+    for name, value in values.items():
+        group = owners[name]
+        old = changed.get(group, getattr(method, group))
+        changed[group] = dataclasses.replace(old, **{name: value})
+    return changed
+
+
 def replaced(method: MethodT, pairs: Mapping[str, str], text: str) -> MethodT:
     """Give the method with other values of its parameters.
 
