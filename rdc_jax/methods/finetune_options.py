@@ -65,6 +65,7 @@ class FinetuneOptions:
         empty: all of them; ``("none",)``: only what the objective adds.
       lora: Rank of the changes to matrices: 0 for any change.
       augment: Each step sees the images through the random train transform.
+      mirror: Each step sees an image or its mirror image, by chance; both answer.
       dtype: Of the network's computation: ``float32`` or ``bfloat16``.
       record: Steps after which the accuracy is noted too.
       loop: Steps driven from ``python`` or in one ``compiled`` loop; ``auto``: the
@@ -94,6 +95,7 @@ class FinetuneOptions:
     layers: tuple[str, ...] = ()
     lora: int = 0
     augment: bool = False
+    mirror: bool = False
     dtype: str = "float32"
     record: tuple[int, ...] = ()
     loop: str = "auto"

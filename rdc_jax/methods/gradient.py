@@ -123,9 +123,10 @@ class GradientAdaptation(Adaptation):
         spec = dataclasses.replace(model.spec, dtype=self.finetune.dtype)
         model = model.replace(spec=spec)
         images = test_images(task, self.image_size, self._edge(model))
-        entered = self._entered(model, images)
+        views = [images, images[:, :, ::-1]] if self.finetune.mirror else [images]
+        entered = jnp.stack([self._entered(model, view) for view in views])
         # As the first step will see them: a fixed target is that of the first step.
-        feat_nd, *_ = self._trained(model).apply(entered, train=self._by_batch)
+        feat_nd = self._over_views(model, entered, train=self._by_batch)
         head_params, targets = self.start(key, feat_nd, task)
         frozen, network = self._divided(model, jax.random.fold_in(key, _LORA))
         params = {"network": network, "head": head_params}
@@ -197,17 +198,23 @@ class GradientAdaptation(Adaptation):
         """Normalised by the batch's statistics if ``finetune.batch_norm`` says so."""
         del task
         by_batch = self.finetune.batch_norm == "batch"
-        model = self._trained(self.adapted(state))
-        return model.apply(state.entered, train=by_batch)[0]
+        return self._over_views(self.adapted(state), state.entered, train=by_batch)
 
     def _for_target(
         self, state: State, seen: Float[Array, "n h w c"]
     ) -> Float[Array, "n d"]:
         """Features of a step's target, where a pass of their own makes them."""
-        model = self._trained(state.whole)
         if self.finetune.target_pass == "plain":
-            return model.apply(state.entered)[0]
-        return model.apply(seen, train=self._by_batch)[0]
+            return self._over_views(state.whole, state.entered, train=False)
+        return self._over_views(state.whole, seen[None], train=self._by_batch)
+
+    def _over_views(
+        self, model: Model, entered: Float[Array, "v n h w c"], *, train: bool
+    ) -> Float[Array, "n d"]:
+        """Features of the task's images, the mean of their views."""
+        rest = self._trained(model)
+        rows = [rest.apply(view, train=train)[0] for view in entered]
+        return jnp.stack(rows).mean(axis=0)
 
     @property
     def _by_batch(self) -> bool:
@@ -224,7 +231,7 @@ class GradientAdaptation(Adaptation):
         """What a step's part of the network is given of the images it learns from."""
         s = len(task.support)
         parts = {"support": task.support, "query": task.query}
-        known = {"support": state.entered[:s], "query": state.entered[s:]}
+        known = {"support": state.entered[:, :s], "query": state.entered[:, s:]}
         if "distractors" in self.sees:
             parts["distractors"] = task.distractors[0]
         if self.finetune.augment:
@@ -235,8 +242,14 @@ class GradientAdaptation(Adaptation):
         if "distractors" in self.sees:
             edge = self._edge(state.model)
             views = test_batch(parts["distractors"], self.image_size, edge)
-            known["distractors"] = self._entered(state.whole, views)
-        return jnp.concatenate([known[name] for name in self.sees])
+            both = [views, views[:, :, ::-1]][: len(state.entered)]
+            entered = [self._entered(state.whole, view) for view in both]
+            known["distractors"] = jnp.stack(entered)
+        seen = jnp.concatenate([known[name] for name in self.sees], axis=1)
+        if not self.finetune.mirror:
+            return seen[0]
+        rows = jnp.arange(seen.shape[1])
+        return seen[jax.random.bernoulli(key, shape=rows.shape).astype(int), rows]
 
     def _entered(
         self, model: Model, images: Float[Array, "n size size 3"]

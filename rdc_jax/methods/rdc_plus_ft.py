@@ -39,7 +39,8 @@ class RDCPlusFT(GradientAdaptation):
     begins at the means of these soft classes, and learns them together with the
     weights, each image as far as its answer is sure. Then ``rdc_plus`` answers again,
     by the sum of the inner products before and after: what one space got wrong, the
-    other may correct.
+    other may correct. Those after weigh one over the number of shots: the more labels,
+    the less is learnt from answers.
 
     Attributes:
       temperature: What cosines are divided by.
@@ -52,6 +53,7 @@ class RDCPlusFT(GradientAdaptation):
     preferred: ClassVar[Mapping[str, Any]] = {
         "layers": ("block4",),
         "batch_norm": "running",
+        "mirror": True,
         "steps": 8,
         "learning_rate": 1e-4,
     }
@@ -91,13 +93,16 @@ class RDCPlusFT(GradientAdaptation):
 
     def classify(self, state: State, task: Task) -> Float[Array, "q c"]:
         """Answer by RDC+ on the prepared features, side by side."""
-        spaces = [self.features(state, task)]
+        rows_nd = _prepared(self.features(state, task), task)
         if self.together:
-            spaces.append(state.targets.features)
-        steps = RDCPlus().prepare
-        sides = [prepared(on_features(task, feat_nd), steps) for feat_nd in spaces]
-        rows_nd = jnp.concatenate(
-            [jnp.concatenate([side.support, side.query]) for side in sides], axis=1
-        )
+            shots = max(len(task.support_labels) / task.num_classes, 1)
+            before_nd = _prepared(state.targets.features, task)
+            rows_nd = jnp.concatenate([before_nd, rows_nd / shots**0.5], axis=1)
         method: FeatureMethod = RDCPlus(prepare=())
         return method(on_features(task, rows_nd))
+
+
+def _prepared(feat_nd: Float[Array, "n d"], task: Task) -> Float[Array, "n d"]:
+    """Features as ``rdc_plus`` wants them."""
+    ready = prepared(on_features(task, feat_nd), RDCPlus().prepare)
+    return jnp.concatenate([ready.support, ready.query])

@@ -17,7 +17,8 @@ class State(NamedTuple):
     Attributes:
       model: What does not train, and the running statistics.
       entered: What the part that trains is given for the task's images, supports first:
-        of the stages before it, or the images themselves.
+        of the stages before it, or the images themselves; of their mirror images too,
+        if these are seen.
       params: The network's weights that train (``network``), and those of what sits on
         the features (``head``).
       optimiser: State of the optimiser.
@@ -26,7 +27,7 @@ class State(NamedTuple):
     """
 
     model: Model
-    entered: Float[Array, "n h w c"]
+    entered: Float[Array, "v n h w c"]
     params: PyTree
     optimiser: PyTree
     targets: PyTree

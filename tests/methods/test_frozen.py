@@ -71,7 +71,7 @@ def test_the_rest_of_a_network_gives_what_the_whole_gives(model, count):
 
 def test_the_kept_maps_give_the_network_s_own_features(model, task):
     state = train(make(layers=("block2",)), model, task, 0)
-    assert state.entered.shape == (12, 4, 4, 4)
+    assert state.entered.shape == (1, 12, 4, 4, 4)
     images = transformed(jnp.concatenate([task.support, task.query]), tiny.SIZE)
     got = make(layers=("block2",)).features(state, task)
     np.testing.assert_allclose(got, model.embed(images), atol=1e-6)
@@ -86,7 +86,7 @@ def test_steps_on_kept_maps_are_those_of_the_whole_network(model, task):
     whole = wrap(network, {k: t["backbone"] for k, t in model.variables.items()})
     method = make(layers=("block2",), batch_norm="running")
     part, other = train(method, model, task), train(method, whole, task)
-    assert other.entered.shape[1:] == (tiny.SIZE, tiny.SIZE, 3)
+    assert other.entered.shape[2:] == (tiny.SIZE, tiny.SIZE, 3)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5),
         part.params["network"],
@@ -114,7 +114,15 @@ def test_augmented_images_go_through_the_frozen_stages_each_step(model, task):
 
 def test_a_head_alone_needs_no_network_after_the_first_pass(model, task):
     state = train(make("finetune_linear"), model, task)
-    assert state.entered.shape == (12, 2, 2, 8)
+    assert state.entered.shape == (1, 12, 2, 2, 8)
+
+
+def test_an_image_and_its_mirror_image_answer_together(model, task):
+    method = make(layers=("block2",), mirror=True)
+    state = train(method, model, task, 0)
+    images = transformed(jnp.concatenate([task.support, task.query]), tiny.SIZE)
+    want = (model.embed(images) + model.embed(images[:, :, ::-1])) / 2
+    np.testing.assert_allclose(method.features(state, task), want, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from rdc_jax.methods.base import prepared
 from rdc_jax.models.model import wrap
 
 NETWORK = tiny.TinyResNet()
-METHOD = get_method("rdc_plus_ft(layers=block2;image_size=16;steps=3)")
+METHOD = get_method("rdc_plus_ft(layers=block2;image_size=16;steps=3;mirror=False)")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_the_first_steps_equal_a_torch_reference(states):
     start = states[0]
     block, head = _torch_block(start, torch), start.params["head"]["kernel"]
     kernel = torch.tensor(np.array(head), requires_grad=True)
-    maps = torch.from_numpy(np.array(start.entered).transpose(0, 3, 1, 2))
+    maps = torch.from_numpy(np.array(start.entered[0]).transpose(0, 3, 1, 2))
     member, weight = (torch.from_numpy(np.array(x)) for x in start.targets[1:])
     trained = [*block.parameters(), kernel]
     adam = torch.optim.Adam(trained, lr=METHOD.finetune.learning_rate)

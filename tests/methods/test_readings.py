@@ -34,6 +34,7 @@ READINGS += [
     {"augment": True},
     {"augment": True, "target_pass": "plain"},
     {"batch": 7},
+    {"mirror": True},
 ]
 
 
@@ -83,8 +84,8 @@ def test_first_steps_equal_a_torch_reference(model, task, readings):
     variables = {kind: tree["backbone"] for kind, tree in model.variables.items()}
     theirs = torch_finetune.steps(
         torch_finetune.TinyNet(variables).train(),
-        lambda number: torched(views(task, keys[number], options.augment)),
-        torched(views(task, None, False)),
+        lambda number: torched(views(task, keys[number], **of_images(options))),
+        torched(views(task, None)),
         np.asarray(task.support_labels),
         WAY,
         PARAMS,
@@ -102,11 +103,19 @@ def test_first_steps_equal_a_torch_reference(model, task, readings):
             np.testing.assert_allclose(mine, other[name].transpose(axes), atol=atol)
 
 
-def views(task, key, augment):
+def of_images(options):
+    return {"augment": options.augment, "mirror": options.mirror}
+
+
+def views(task, key, augment=False, mirror=False):
     images = jnp.concatenate([task.support, task.query])
-    if not augment:
-        return transformed(images, tiny.SIZE)
-    return train_batch(jax.random.split(key, len(images)), images, tiny.SIZE)
+    if augment:
+        return train_batch(jax.random.split(key, len(images)), images, tiny.SIZE)
+    plain = transformed(images, tiny.SIZE)
+    if not mirror:
+        return plain
+    turned = jax.random.bernoulli(key, shape=(len(images),))
+    return jnp.where(turned[:, None, None, None], plain[:, :, ::-1], plain)
 
 
 def torched(images):
@@ -118,7 +127,10 @@ def torched(images):
 def reference(readings, keys, count):
     """The readings without what the images tell, with the order of small batches."""
     orders = [np.asarray(jax.random.permutation(key, count)) for key in keys]
-    return {**{k: v for k, v in readings.items() if k != "augment"}, "orders": orders}
+    return {
+        **{k: v for k, v in readings.items() if k not in ("augment", "mirror")},
+        "orders": orders,
+    }
 
 
 @pytest.mark.parametrize("keep", ["best", "mean"])
@@ -128,7 +140,7 @@ def test_the_weights_that_answer_are_the_best_or_the_mean(model, task, keep):
     method = get_method("rdc_ft", rdc=PARAMS, finetune=options, image_size=tiny.SIZE)
     state = jax.jit(method.init)(jax.random.key(0), model, task)
     step, losses, passed = jax.jit(method.step), [], [state.params["network"]]
-    images = views(task, None, False)
+    images = views(task, None)
     for number in range(4):
         feat_nd, out, _ = state.whole.apply(images, train=True)
         losses.append(float(method.loss({}, state.targets, feat_nd, out, task)))
