@@ -6,8 +6,9 @@
 ``rdc`` runs the evaluation program's engine over features that are there already, with
 NPC, RDC and the diagnostics, ledger included. ``finetune`` trains ResNet10 on tasks of
 80 images of 84 pixels, and lets a plain PyTorch RDC-FT do the same in turns: channels
-last, targets by NumPy as in ``benchmarks/core.py``; it needs torch. ``--batch_norm`` is
-that of the steps of both: by the batch as by default, or by the running statistics.
+last, targets by NumPy as in ``benchmarks/rivals.py``; it needs torch. Both take
+``--batch_norm`` as of ``config.finetune``, and ``--layers=block4``, which trains these
+alone: PyTorch computes no gradient below them.
 """
 
 import argparse
@@ -99,15 +100,15 @@ def rdc(episodes: int) -> None:
     )
 
 
-def finetune(tasks: int, steps: int, batch_norm: str) -> None:
+def finetune(tasks: int, steps: int, batch_norm: str, layers: str) -> None:
     """Seconds a task of RDC-FT, ours and PyTorch's in turns."""
     rng = np.random.default_rng(0)
     side = SIZE * 96 // 84
     images = rng.integers(0, 256, (200, side, side, 3), np.uint8)
     labels = np.repeat(np.arange(10), 20).astype(np.int32)
     sampler = TaskSampler(labels, SPEC, seed=0, dataset="benchmark")
-    ours = _ours(images, steps, batch_norm)
-    theirs = _theirs(images, sampler, steps, batch_norm)
+    ours = _ours(images, steps, batch_norm, layers)
+    theirs = _theirs(images, sampler, steps, batch_norm, layers)
     ours(0)  # Compiles.
     pairs = [
         (_timed(ours, task) / jax.device_count(), _timed(theirs, task))
@@ -120,9 +121,10 @@ def finetune(tasks: int, steps: int, batch_norm: str) -> None:
     print(f"median ratio {np.median([other / mine for mine, other in pairs]):.2f}x")
 
 
-def _ours(images: np.ndarray, steps: int, batch_norm: str):
-    fields = {"finetune.steps": steps, "finetune.batch_norm": batch_norm}
-    options = make_options("rdc_ft", **fields)
+def _ours(images: np.ndarray, steps: int, batch_norm: str, layers: str):
+    fields = {"steps": steps, "batch_norm": batch_norm, "layers": layers}
+    of_group = {f"finetune.{name}": value for name, value in fields.items()}
+    options = make_options("rdc_ft", **of_group)
     scorer = AdaptationScorer(
         entry=options.methods[0],
         model=models.load_backbone(weights.packaged()),
@@ -139,9 +141,11 @@ def _ours(images: np.ndarray, steps: int, batch_norm: str):
     return run
 
 
-def _theirs(images: np.ndarray, sampler: TaskSampler, steps: int, batch_norm: str):
+def _theirs(
+    images: np.ndarray, sampler: TaskSampler, steps: int, batch_norm: str, layers: str
+):
     import torch
-    from core import numpy_rerank
+    from rivals import leading_by_svd, numpy_distances
     from torch.nn.functional import log_softmax, normalize
 
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
@@ -152,11 +156,8 @@ def _theirs(images: np.ndarray, sampler: TaskSampler, steps: int, batch_norm: st
     margin = (images.shape[1] - SIZE) // 2
 
     def target_of(feat: np.ndarray, labels: np.ndarray):
-        z = feat / np.linalg.norm(feat, axis=1, keepdims=True)
-        z = z - z.mean(axis=0)
-        u, _, _ = np.linalg.svd(np.tanh(z.T @ z))
-        both = [numpy_rerank(f, labels, 10, 8) for f in (feat, z @ u[:, :64])]
-        return torch.from_numpy((both[0] + both[1]) / 2).float()
+        goal = numpy_distances(feat, labels, leading_by_svd)
+        return torch.from_numpy(goal).float()
 
     def train(task: int) -> None:
         drawn = sampler(range(task, task + 1))
@@ -166,7 +167,11 @@ def _theirs(images: np.ndarray, sampler: TaskSampler, steps: int, batch_norm: st
         x = x.contiguous(memory_format=torch.channels_last)
         network = Feature().to(memory_format=torch.channels_last)
         network.train(batch_norm == "updated")
-        adam = torch.optim.Adam(network.parameters(), lr=1e-3)
+        for place, part in enumerate(network.trunk):
+            if layers and f"block{place - 3}" not in layers.split(","):
+                part.eval().requires_grad_(False)
+        trained = [weight for weight in network.parameters() if weight.requires_grad]
+        adam = torch.optim.Adam(trained, lr=1e-3)
         off = ~torch.eye(len(x), dtype=torch.bool)
         for _ in range(steps):
             feat = network(x)
@@ -202,12 +207,13 @@ def main() -> None:
     parser.add_argument(
         "--batch_norm", choices=("updated", "running"), default="updated"
     )
+    parser.add_argument("--layers", default="", help="as config.finetune.layers")
     args = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", args.devices)
     with one_lapack_thread():
         if args.what == "rdc":
             return rdc(args.episodes)
-        finetune(args.tasks, args.steps, args.batch_norm)
+        finetune(args.tasks, args.steps, args.batch_norm, args.layers)
 
 
 if __name__ == "__main__":

@@ -25,11 +25,16 @@ def leading_by_eigh(kernel: np.ndarray) -> np.ndarray:
     return vector[:, np.argsort(-np.abs(value))[:DIM]]
 
 
-def _numpy_task(x: np.ndarray, labels: np.ndarray, leading) -> np.ndarray:
+def numpy_distances(x: np.ndarray, labels: np.ndarray, leading) -> np.ndarray:
+    """Calibrated distances of a task, the mean of both spaces."""
     z = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
     z = z - z.mean(axis=0)
     spaces = (x, z @ leading(np.tanh(z.T @ z)))
-    dist = sum(_numpy_calibrated(f, labels) for f in spaces) / 2
+    return sum(_numpy_calibrated(f, labels) for f in spaces) / 2
+
+
+def _numpy_task(x: np.ndarray, labels: np.ndarray, leading) -> np.ndarray:
+    dist = numpy_distances(x, labels, leading)
     s = len(labels)
     columns = [dist[s:, :s][:, labels == c].mean(axis=1) for c in range(5)]
     return np.stack(columns, axis=1)
