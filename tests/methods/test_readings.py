@@ -79,7 +79,7 @@ def test_first_steps_equal_a_torch_reference(model, task, readings):
     method = get_method("rdc_ft", rdc=PARAMS, finetune=options, image_size=tiny.SIZE)
     state = jax.jit(method.init)(jax.random.key(0), model, task)
     # Differences of longer rows keep fewer digits, and Adam's steps show them.
-    atol = 1e-3 if options.trained == "raw" else 1e-4
+    atol = 3e-3 if options.trained == "raw" else 2e-4
     step, keys = jax.jit(method.step), [jax.random.key(n) for n in range(STEPS)]
     variables = {kind: tree["backbone"] for kind, tree in model.variables.items()}
     theirs = torch_finetune.steps(
