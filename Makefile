@@ -22,14 +22,16 @@ help:
 	@echo "make docs         the documentation as a site, in site/index.html"
 	@echo "make bench        speed beside NumPy and Pillow (benchmarks/train.py: PyTorch)"
 
-# torch is optional: its parity tests are skipped where it is not installed.
-# EXTRA_PIP names further packages, e.g. EXTRA_PIP=torch==2.13.0; LOCK a file of
-# versions to keep to.
+# torch, transformers, timm and EfficientNet are optional: the tests that compare with
+# them are skipped where they are not installed. EXTRA_PIP names such packages, e.g.
+# EXTRA_PIP=torch==2.13.0; NO_DEPS those to install without what they ask for (timm asks
+# for torchvision, which need not fit this torch); LOCK a file of versions to keep to.
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[dev]" $(EXTRA_PIP) \
 	    $(if $(LOCK),--constraint $(LOCK))
+	$(if $(NO_DEPS),$(BIN)/python -m pip install --quiet --no-deps $(NO_DEPS))
 	touch $@
 
 lint: $(VENV)/.installed
