@@ -1,9 +1,9 @@
-"""Which method a task wants, and which k, from the task alone.
+"""Which method a task wants, and how hard it is, from the task alone.
 
 No label of a query is used. How often neighbours are of one class, the *purity* that
 methods on neighbours live by, is estimated: each row gets soft answers from the class
 means, and neighbours agree as far as their answers do. ``docs/transductive.md`` says
-how far estimate and rules held on tasks that neither was made on.
+how far the estimate held.
 """
 
 import functools
@@ -16,15 +16,10 @@ from jax import lax
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num
 
 from rdc_jax.core.preparation import prepare
-from rdc_jax.core.rows import l2_normalize
 
-# The rules, chosen on tasks set aside. From so many labelled images a class on a linear
-# head is better than a graph, unless neighbours are as pure as this.
-_MANY_SHOTS = 4
-_PURE = 0.7
-# Of a class of m images in the task a row has m - 1 neighbours; within these bounds any
-# k was as good as another.
-_LEAST_K, _MOST_K = 3, 10
+# One for all tasks: a linear head where many images are labelled is not better, and a
+# rule for the number of neighbours is worth nothing (docs/transductive.md).
+_METHOD = "rdc_plus"
 
 _NEIGHBOURS = 10  # That the purity is estimated of.
 _TEMPERATURE = 5.0  # Of the answers, softmax(-5 d²).
@@ -37,37 +32,31 @@ class Advice(NamedTuple):
     """What to use on a task, and why.
 
     Attributes:
-      method: For ``rdc_jax.get``, ``config.methods``: ``rdc_plus(k=7)``, ``logistic``.
-      k: Neighbours, for any method that has such a parameter.
+      method: For ``rdc_jax.get``, ``config.methods`` and ``RDCClassifier``.
       classes: How many there are.
       shots: Labelled rows of a class, the mean.
       queries: Rows that have no label.
       purity: Estimated share of the 10 nearest neighbours of a row, in prepared
         features, that are of its class.
-      agreement: Share of the queries for which the class means of plain and of prepared
-        features answer alike.
     """
 
     method: str
-    k: int
     classes: int
     shots: float
     queries: int
     purity: float
-    agreement: float
 
     def __str__(self) -> str:
         """One line: the method, and the evidence for it."""
         return (
             f"{self.method}: {self.classes} classes with {self.shots:.3g} labelled "
             f"each, {self.queries} to classify; about {self.purity:.0%} of neighbours "
-            f"are of one class, and plain and prepared features agree on "
-            f"{self.agreement:.0%} of the answers"
+            "are of one class"
         )
 
 
 def advise(features: Num[ArrayLike, "n d"], labels: Int[ArrayLike, " n"]) -> Advice:
-    """Recommend a method on features for one task, and its number of neighbours.
+    """Recommend a method on features for one task, and estimate how hard the task is.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -76,8 +65,8 @@ def advise(features: Num[ArrayLike, "n d"], labels: Int[ArrayLike, " n"]) -> Adv
       >>> features = centres + jax.random.normal(jax.random.key(1), (5, 16, 64))
       >>> labels = jnp.full((5, 16), -1).at[:, 0].set(jnp.arange(5))
       >>> advice = rdc_jax.advise(features.reshape(80, 64), labels.reshape(80))
-      >>> advice.method, advice.k
-      ('rdc_plus(k=10)', 10)
+      >>> advice.method, advice.shots, advice.queries
+      ('rdc_plus', 1.0, 75)
 
     Args:
       features: All rows of the task, labelled or not.
@@ -94,26 +83,14 @@ def advise(features: Num[ArrayLike, "n d"], labels: Int[ArrayLike, " n"]) -> Adv
     feat_nd, labels_n = _checked(np.asarray(features), np.asarray(labels))
     support_s = np.flatnonzero(labels_n >= 0)
     query_q = np.flatnonzero(labels_n < 0)
-    classes, shots = int(labels_n.max()) + 1, len(support_s)
-    each = shots / classes
-    if len(query_q) > _MOST_QUERIES:
-        chosen = np.linspace(0, len(query_q) - 1, _MOST_QUERIES).astype(int)
+    classes, queries = int(labels_n.max()) + 1, len(query_q)
+    if queries > _MOST_QUERIES:
+        chosen = np.linspace(0, queries - 1, _MOST_QUERIES).astype(int)
         feat_nd, labels_n = (
             x[np.concatenate([support_s, query_q[chosen]])] for x in (feat_nd, labels_n)
         )
-    purity, agreement = _evidence(*_padded(feat_nd, labels_n), _rounded(classes))
-    k = round((shots + len(query_q)) / classes) - 1
-    k = max(_LEAST_K, min(_MOST_K, k, shots + len(query_q) - 1))
-    linear = each >= _MANY_SHOTS and float(purity) < _PURE
-    return Advice(
-        method="logistic" if linear else f"rdc_plus(k={k})",
-        k=k,
-        classes=classes,
-        shots=each,
-        queries=len(query_q),
-        purity=float(purity),
-        agreement=float(agreement),
-    )
+    purity = _purity(*_padded(feat_nd, labels_n), _rounded(classes))
+    return Advice(_METHOD, classes, len(support_s) / classes, queries, float(purity))
 
 
 def _checked(
@@ -160,23 +137,18 @@ def _rounded(classes: int) -> int:
 
 
 @functools.partial(jax.jit, static_argnames="num_classes")
-def _evidence(
+def _purity(
     feat_nd: Float[Array, "n d"],
     labels_n: Int[Array, " n"],
     valid_n: Bool[Array, " n"],
     num_classes: int,
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Estimated purity of neighbours, and agreement of plain and prepared features."""
+) -> Float[Array, ""]:
+    """Estimated share of neighbours that are of a row's class."""
     prepared_nd = prepare(feat_nd, mask=valid_n)
-    label_nc = jax.nn.one_hot(labels_n, num_classes)
-    plain_nc = _answers(l2_normalize(feat_nd), label_nc)
-    answer_nc = _answers(prepared_nd, label_nc)
-    query_n = valid_n & (labels_n < 0)
-    same_n = (plain_nc.argmax(axis=1) == answer_nc.argmax(axis=1)) & query_n
+    answer_nc = _answers(prepared_nd, jax.nn.one_hot(labels_n, num_classes))
     near_nn = _nearest(prepared_nd, valid_n)
     alike_nn = jnp.einsum("nc,mc->nm", answer_nc, answer_nc, precision=_HIGHEST)
-    purity = jnp.where(near_nn, alike_nn, 0).sum() / near_nn.sum()
-    return purity, same_n.sum() / query_n.sum()
+    return jnp.where(near_nn, alike_nn, 0).sum() / near_nn.sum()
 
 
 def _answers(
