@@ -1,5 +1,6 @@
 """One episode a function; this module maps it over many, in bounded memory."""
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,10 +8,12 @@ import jax
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
-# What a chunk may take where the device does not tell how much memory it has (a CPU,
-# where larger chunks leave the caches), and the share of it where it does.
+# What the tasks of a call may take where the device does not tell how much memory it
+# has (a CPU), and the share of it where it does.
 _BUDGET = 64 * 2**20
 _SHARE = 0.25
+# What may exist at once for each core of a CPU: more leaves its caches.
+_CACHE = 4 * 2**20
 
 
 def over_episodes(
@@ -37,7 +40,7 @@ def over_episodes(
     Args:
       fn: A function of one episode: pytrees of arrays in, a pytree of arrays out.
       chunk: Episodes at a time; ``None``: as many as an estimate of the intermediates
-        of one episode allows, see ``chunk_size``.
+        of one episode allows, see ``chunk_size``; on CPU, what stays in its caches.
 
     Returns:
       A function of the same arguments, keywords included, with a leading episode axis
@@ -53,13 +56,14 @@ def over_episodes(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         arguments = (args, kwargs)
         episodes = _episodes(arguments)  # first: its error names the axis
-        size = chunk_size(one_episode, arguments) if chunk is None else chunk
         if episodes == 1:
             one_args, one_kwargs = jax.tree.map(lambda x: x[0], arguments)
             return jax.tree.map(lambda x: x[None], fn(*one_args, **one_kwargs))
+        size = chunk or chunk_size(one_episode, arguments, budget=_working_budget())
         if size >= episodes:
             return jax.vmap(fn)(*args, **kwargs)
-        return lax.map(one_episode, arguments, batch_size=_even(size, episodes))
+        size = _even(size, episodes)
+        return lax.map(one_episode, arguments, batch_size=size if size > 1 else None)
 
     return mapped
 
@@ -148,5 +152,16 @@ def _episodes(args: Any) -> int:
 
 
 def _default_budget() -> int:
+    return _memory_share() or _BUDGET
+
+
+def _working_budget() -> int:
+    here = getattr(os, "sched_getaffinity", None)  # Not on every system.
+    cores = len(here(0)) if here else os.cpu_count() or 1
+    return _memory_share() or max(cores // jax.local_device_count(), 1) * _CACHE
+
+
+def _memory_share() -> int:
+    """A device's memory, as far as we take it; 0 where it does not tell."""
     limit = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")
-    return int(limit * _SHARE) if limit else _BUDGET
+    return int(limit * _SHARE) if limit else 0

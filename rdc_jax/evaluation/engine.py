@@ -99,8 +99,7 @@ class Engine:
 
         def share(shared: PyTree, donated: PyTree, args: PyTree) -> PyTree:
             one = functools.partial(fn, *static, *shared)
-            tasks = len(jax.tree.leaves((donated, args))[0])
-            return over_episodes(one, chunk=tasks)(*donated, *args)
+            return over_episodes(one)(*donated, *args)
 
         sharded, replicated = (sharding.spec for sharding in self.layout)
         return jax.shard_map(

@@ -102,3 +102,19 @@ def test_mistakes_are_named():
         over_episodes(one_episode, 0)
     with pytest.raises(ValueError, match="the same leading episode axis"):
         over_episodes(lambda a, b: a + b, 1)(jnp.ones(3), jnp.ones(4))
+
+
+def test_tasks_that_exist_at_once_stay_in_the_caches():
+    def temporary(episodes):
+        shapes = [(5, 512), (5,), (75, 512)]
+        dtypes = [jnp.float32, jnp.int32, jnp.float32]
+        args = [
+            jax.ShapeDtypeStruct((episodes, *shape), dtype)
+            for shape, dtype in zip(shapes, dtypes, strict=True)
+        ]
+        one = functools.partial(rdc_jax.rdc, num_classes=5)
+        mapped = over_episodes(lambda *args: one(*args).class_distances)
+        memory = jax.jit(mapped).lower(*args).compile().memory_analysis()
+        return memory.temp_size_in_bytes
+
+    assert temporary(64) < 2 * temporary(16)
