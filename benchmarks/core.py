@@ -6,13 +6,11 @@ All run on the same features in one process, in turns: NumPy as a user writes it
 with ``np.linalg.svd``; the same with ``np.linalg.eigh``; PyTorch in batched operations
 with an exact ``eigh``; PyTorch with a subspace iteration (``benchmarks/rivals.py``).
 Each uses all the cores that it is given; ``taskset -c 0`` gives one to all of them.
-XLA's LAPACK is kept to one thread, as ``run_eval.py`` does (``--lapack_threads`` leaves
-it alone). ``--devices=2`` gives JAX two CPU devices and shards the episodes over them.
+``--devices=2`` gives JAX two CPU devices and shards the episodes over them.
 ``--memory`` instead measures the peak memory of 10,000 episodes beyond their inputs.
 """
 
 import argparse
-import contextlib
 import functools
 import importlib.util
 import pathlib
@@ -24,7 +22,6 @@ import numpy as np
 import rivals
 
 import rdc_jax
-from rdc_jax.runtime.threads import one_lapack_thread
 
 
 def make_features(episodes: int, n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -122,16 +119,18 @@ def processor() -> str:
     return f"{fields.get('model name', 'CPU').strip()} ({', '.join(vectors)})"
 
 
-def matmul_flops(n: int, d: int, dim: int = 64, coordinates: int = 32) -> float:
+def matmul_flops(n: int, d: int, coordinates: int = 16) -> float:
     """Multiply-adds of one round of the subspace and of the distances, times two."""
     b = n + coordinates
     kernel = n * d * d
-    products = 2 * d * d * b  # the kernel times the block, twice
-    orthogonal = 3 * (d * b * b + d * b * b / 2) + d * b * b
-    basis = 2 * d * b * dim + n * d * dim
-    distances = 3 * n * n * d + 3 * n * n * dim
+    products = d * d * (n + b)  # the rows, then the block, times the kernel
+    orthogonal = d * n * n + 5 * d * b * b
+    restricted = d * b * b + 30 * b**3  # about as many products make the projector
+    projected = 3 * n * d * b + 3 * n * b * b
+    distances = 3 * n * n * d + 6 * n * n * b
     sets = 2 * 3 * n**3
-    return 2 * (kernel + products + orthogonal + basis + distances + sets)
+    subspace = products + orthogonal + restricted + projected
+    return 2 * (kernel + subspace + distances + sets)
 
 
 @functools.cache
@@ -179,16 +178,13 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, default=None)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--lapack_threads", action="store_true", help="leave them")
     parser.add_argument("--devices", type=int, default=1, help="CPU devices")
     args = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", args.devices)
-    limit = contextlib.nullcontext() if args.lapack_threads else one_lapack_thread()
-    with limit:
-        if args.memory:
-            return memory()
-        for n in (80, 100):
-            compare(n, 512, args.episodes, args.chunk, args.turns)
+    if args.memory:
+        return memory()
+    for n in (80, 100):
+        compare(n, 512, args.episodes, args.chunk, args.turns)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from rdc_jax.core.rows import (
     task_rows,
 )
 from rdc_jax.core.shapes import check_episode
-from rdc_jax.core.subspace import choose_solver, tanh_subspace
+from rdc_jax.core.subspace import choose_solver, in_columns, tanh_subspace
 
 
 class RDCOutput(NamedTuple):
@@ -137,11 +137,11 @@ def subspace(
       Coordinates, not normalised, unique up to a rotation; zero for padding, NaN for
       rows that are not finite.
     """
-    coordinates_np = marked_projection(prepare_rows(features, mask), params)
-    return coordinates_np.astype(float_dtype(features))
+    coordinates_nm = marked_projection(prepare_rows(features, mask), params)
+    return in_columns(coordinates_nm, params.dim).astype(float_dtype(features))
 
 
-def marked_projection(rows: Rows, params: RDCParams) -> Float[Array, "n p"]:
+def marked_projection(rows: Rows, params: RDCParams) -> Float[Array, "n m"]:
     """``project``, with NaN for rows that are not finite."""
     return jnp.where(rows.broken[:, None], jnp.nan, project(rows, params))
 

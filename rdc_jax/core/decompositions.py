@@ -70,11 +70,34 @@ def cholesky(matrix_bb: Float[Array, "b b"]) -> Float[Array, "b b"]:
     return jnp.linalg.cholesky(matrix_bb)
 
 
-@_looped
-def solve_factor(
-    factor_bb: Float[Array, "b b"], block_db: Float[Array, "d b"]
-) -> Float[Array, "d b"]:
-    """The block times the inverse of the transposed lower factor."""
-    return lax.linalg.triangular_solve(
-        factor_bb, block_db, left_side=False, lower=True, transpose_a=True
-    )
+def invert_lower(factor_bb: Float[Array, "b b"]) -> Float[Array, "b b"]:
+    """The inverse of a lower triangular matrix, by matrix products.
+
+    Blocks on the diagonal are inverted in pairs, of twice the size each time:
+    the inverse of [[A, 0], [B, C]] is [[A⁻¹, 0], [-C⁻¹ B A⁻¹, C⁻¹]].
+
+    >>> invert_lower(jnp.array([[2.0, 0.0], [1.0, 1.0]])).tolist()
+    [[0.5, 0.0], [-0.5, 1.0]]
+    """
+    b = factor_bb.shape[0]
+    full = 1 << (b - 1).bit_length()
+    padded_ff = jnp.pad(factor_bb, (0, full - b))
+    value_f = jnp.pad(jnp.diagonal(factor_bb), (0, full - b), constant_values=1)
+    inverse_kss = 1 / value_f[:, None, None]
+    while (size := inverse_kss.shape[1]) < full:
+        k = full // (2 * size)
+        below_ksks = padded_ff.reshape(k, 2, size, k, 2, size)[:, 1, :, :, 0, :]
+        # The diagonal of the blocks, by a mask: a gather would be slow on a TPU.
+        same_k1k1 = jnp.eye(k, dtype=bool)[:, None, :, None]
+        below_kss = jnp.where(same_k1k1, below_ksks, 0).sum(axis=2)
+        first_kss, second_kss = inverse_kss[0::2], inverse_kss[1::2]
+        corner_kss = -_matmul(second_kss, _matmul(below_kss, first_kss))
+        rows = ([first_kss, jnp.zeros_like(first_kss)], [corner_kss, second_kss])
+        inverse_kss = jnp.concatenate(
+            [jnp.concatenate(row, axis=2) for row in rows], axis=1
+        )
+    return inverse_kss[0, :b, :b]
+
+
+def _matmul(left_kss: Array, right_kss: Array) -> Array:
+    return jnp.matmul(left_kss, right_kss, precision=lax.Precision.HIGHEST)

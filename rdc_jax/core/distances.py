@@ -32,12 +32,12 @@ def squared_distances(feat_nd: Float[Array, "n d"]) -> Float[Array, "n n"]:
         cross_nn = _gram(coarse_nd, fine_nd)
         exact_nn = _gram(coarse_nd, coarse_nd)
         rest_nn = cross_nn + cross_nn.T + _gram(fine_nd, fine_nd)
-        return _polarise(exact_nn) + _polarise(rest_nn)
-    return _polarise(gram_nn)
+        return polarise(exact_nn) + polarise(rest_nn)
+    return polarise(gram_nn)
 
 
-def _polarise(gram_nn: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Squared distances from inner products."""
+def polarise(gram_nn: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Squared distances between vectors, from their inner products."""
     norm_n = jnp.diagonal(gram_nn)
     # Norms are summed first, so that the result is symmetric to the last bit.
     return (norm_n[:, None] + norm_n[None, :]) - 2 * gram_nn
@@ -48,7 +48,7 @@ def _squared_distances_jvp(primals, tangents):  # type: ignore[no-untyped-def]
     # Rounding to the grid has no derivative, the distance has: 2 (a - b) (da - db).
     (feat_nd,), (tangent_nd,) = primals, tangents
     cross_nn = _gram(feat_nd, tangent_nd)
-    return squared_distances(feat_nd), _polarise(cross_nn + cross_nn.T)
+    return squared_distances(feat_nd), polarise(cross_nn + cross_nn.T)
 
 
 def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -132,12 +132,12 @@ def row_hashes(
     place_d = jnp.arange(feat_nd.shape[1], dtype=bits) * jnp.asarray(0x9E3779B1, bits)
     # Words are stirred with their places before they are added: of plain products with
     # the places, many sums are equal where entries are, as in rows of zeros and ones.
-    first_nd = _stir(_stir(word_nd ^ place_d[None, :], 0x85EBCA6B), 0xC2B2AE35)
-    second_nd = _stir(first_nd, 0x27D4EB2F)
+    first_nd = stir(stir(word_nd ^ place_d[None, :], 0x85EBCA6B), 0xC2B2AE35)
+    second_nd = stir(first_nd, 0x27D4EB2F)
     return first_nd.sum(axis=1, dtype=bits), second_nd.sum(axis=1, dtype=bits)
 
 
-def _stir(word: UInt[Array, "..."], odd: int) -> UInt[Array, "..."]:
+def stir(word: UInt[Array, "..."], odd: int) -> UInt[Array, "..."]:
     """Let each half of a word's bits depend on the other, reversibly."""
     half = 4 * word.dtype.itemsize
     word = (word ^ (word >> half)) * jnp.asarray(odd, word.dtype)

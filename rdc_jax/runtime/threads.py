@@ -1,7 +1,9 @@
 """LAPACK's threads, which compete with XLA's for the cores of a CPU.
 
 XLA's decompositions on CPU are SciPy's LAPACK. Its threads are of no use for matrices
-as small as a task's, and wait for work by spinning on the cores that XLA needs.
+as small as a task's, and wait for work by spinning on the cores that XLA needs. The
+iterated subspace has nothing that LAPACK would give to threads; kernel PCA, the exact
+subspace and some transductive methods do.
 """
 
 import contextlib
@@ -15,8 +17,7 @@ import threadpoolctl
 def one_lapack_thread() -> Iterator[None]:
     """Make SciPy's LAPACK use one thread; NumPy's keeps its own.
 
-    RDC over many episodes is about twice as fast with it on two cores. The same for a
-    whole process is ``OPENBLAS_NUM_THREADS=1`` in its environment.
+    The same for a whole process is ``OPENBLAS_NUM_THREADS=1`` in its environment.
 
     Example:
       >>> from rdc_jax.runtime.threads import one_lapack_thread

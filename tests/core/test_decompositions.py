@@ -21,22 +21,24 @@ def matrices():
 def test_batches_equal_single_calls(matrices):
     values_en, vectors_enn = jax.jit(jax.vmap(decompositions.eigh))(matrices)
     factors_enn = jax.vmap(decompositions.cholesky)(matrices)
-    blocks_emn = matrices[:, :3] + 1
-    solved_emn = jax.vmap(decompositions.solve_factor)(factors_enn, blocks_emn)
     for matrix, value, vector in zip(matrices, values_en, vectors_enn, strict=True):
         np.testing.assert_allclose((vector * value) @ vector.T, matrix, atol=3e-5)
     np.testing.assert_allclose(factors_enn, np.linalg.cholesky(matrices), atol=1e-6)
-    back_emn = solved_emn @ factors_enn.swapaxes(1, 2)
-    np.testing.assert_allclose(back_emn, blocks_emn, rtol=2e-6)
 
 
 def test_vmap_over_vmap_and_over_one_argument(matrices):
     twice = jnp.stack([matrices, 2 * matrices])
     values = jax.vmap(jax.vmap(lambda m: decompositions.eigh(m)[0]))(twice)
     np.testing.assert_allclose(values[1], 2 * values[0], rtol=1e-5)
-    factor = decompositions.cholesky(matrices[0])
-    shared = jax.vmap(lambda b: decompositions.solve_factor(factor, b))(matrices)
-    assert shared.shape == matrices.shape
+
+
+@pytest.mark.parametrize("size", [1, 5, 8, 33])
+def test_inverse_of_a_lower_triangular_matrix(size):
+    rng = np.random.default_rng(size)
+    matrix_bb = np.tril(rng.standard_normal((size, size))) + 3 * np.eye(size)
+    inverse_bb = decompositions.invert_lower(jnp.asarray(matrix_bb, jnp.float32))
+    np.testing.assert_allclose(inverse_bb, np.linalg.inv(matrix_bb), atol=1e-5)
+    assert (np.triu(inverse_bb, 1) == 0).all()
 
 
 PROGRAM = """

@@ -5,6 +5,7 @@ import functools
 import jax
 import numpy as np
 import pytest
+from core.episodes import make_episode
 from core.real import real_features
 from oracles.rdc import distances, normalise, tanh_subspace
 
@@ -57,6 +58,19 @@ def test_exact_equals_the_full_decomposition_in_every_reading(kernel_input, cent
     params = RDCParams(dim=16, solver="exact", kernel_input=kernel_input, centre=centre)
     x = features("sparse", d=64)
     assert distance_error(x, params) < 1e-4
+
+
+@pytest.mark.parametrize("solver", ["iterate", "exact"])
+def test_the_subspace_has_as_many_columns_as_asked_for(solver):
+    params = RDCParams(dim=16, solver=solver)
+    assert rdc_jax.subspace(features("random"), params).shape == (40, 16)
+
+
+def test_tight_clusters_whose_spectrum_falls_slowly_take_more_rounds():
+    # Noise that is small beside the centres, of either sign to the kernel.
+    support, _, query = make_episode(shot=1, query=6, d=256)
+    params = RDCParams(dim=16, solver="iterate")
+    assert distance_error(np.concatenate([support, query]), params) < 2e-5
 
 
 def test_auto_falls_back_where_iterating_is_inexact():
