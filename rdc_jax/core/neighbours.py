@@ -85,10 +85,11 @@ def use_labels(
     """
     s = same_class_ss.shape[0]
     # Columns of supports keep their own class; those of queries are left alone.
-    support_sn = sets_nn[:s].at[:, :s].set(sets_nn[:s, :s] & same_class_ss)
+    own_ss = sets_nn[:s, :s] & same_class_ss
+    support_sn = jnp.concatenate([own_ss, sets_nn[:s, s:]], axis=1)
     # The union over supports t of the class of s, again as a count above zero.
     united_sn = jnp.einsum("st,tj->sj", _count(same_class_ss), _count(support_sn)) > 0
-    return sets_nn.at[:s].set(united_sn)
+    return jnp.concatenate([united_sn, sets_nn[s:]])
 
 
 def neighbour_sets(
