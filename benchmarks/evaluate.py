@@ -6,7 +6,7 @@
 ``rdc`` runs the evaluation program's engine over features that are there already, with
 NPC, RDC and the diagnostics, ledger included. ``finetune`` trains ResNet10 on tasks of
 80 images of 84 pixels, and lets a plain PyTorch RDC-FT do the same in turns: channels
-last, targets by NumPy as in ``benchmarks/rivals.py``; it needs torch. Both take
+last, targets by ``benchmarks/rivals.py``'s iteration; it needs torch. Both take
 ``--batch_norm`` as of ``config.finetune``, and ``--layers=block4``, which trains these
 alone: PyTorch computes no gradient below them.
 """
@@ -145,7 +145,7 @@ def _theirs(
     images: np.ndarray, sampler: TaskSampler, steps: int, batch_norm: str, layers: str
 ):
     import torch
-    from rivals import leading_by_svd, numpy_distances
+    from rivals import torch_distances
     from torch.nn.functional import log_softmax, normalize
 
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
@@ -155,13 +155,9 @@ def _theirs(
     std = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
     margin = (images.shape[1] - SIZE) // 2
 
-    def target_of(feat: np.ndarray, labels: np.ndarray):
-        goal = numpy_distances(feat, labels, leading_by_svd)
-        return torch.from_numpy(goal).float()
-
     def train(task: int) -> None:
         drawn = sampler(range(task, task + 1))
-        labels = drawn.labels[0][: SPEC.support_size]
+        label_s = torch.from_numpy(drawn.labels[0][: SPEC.support_size])
         x = torch.from_numpy(images[drawn.indices[0]]).permute(0, 3, 1, 2) / 255
         x = ((x - mean) / std)[:, :, margin : margin + SIZE, margin : margin + SIZE]
         x = x.contiguous(memory_format=torch.channels_last)
@@ -175,7 +171,7 @@ def _theirs(
         off = ~torch.eye(len(x), dtype=torch.bool)
         for _ in range(steps):
             feat = network(x)
-            goal = target_of(feat.detach().numpy(), labels)
+            goal = torch_distances(feat.detach()[None], label_s, iterate=True)[0]
             unit = normalize(feat)
             dist = (2 - 2 * unit @ unit.T).clamp_min(1e-12).sqrt()
             log_p, log_q = (

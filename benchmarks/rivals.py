@@ -83,18 +83,29 @@ def _numpy_calibrated(x: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def torch_tasks(x: np.ndarray, labels: np.ndarray, *, iterate: bool) -> np.ndarray:
-    """All tasks in batched operations: what a good user of PyTorch writes.
+    """All tasks in batched operations: what a good user of PyTorch writes."""
+    import torch
+
+    label_s = torch.from_numpy(labels)
+    dist_enn = torch_distances(torch.from_numpy(x), label_s, iterate=iterate)
+    s = len(labels)
+    mean_sc = torch.nn.functional.one_hot(label_s.long(), 5).float()
+    mean_sc = mean_sc / mean_sc.sum(0)
+    return (dist_enn[:, s:, :s] @ mean_sc).numpy()
+
+
+def torch_distances(x_end, label_s, *, iterate: bool):
+    """Calibrated distances of both spaces, ``[e, n, n]``.
 
     Args:
-      x: ``[e, n, d]``.
-      labels: Of the supports.
+      x_end: Tensor of features.
+      label_s: Of the supports.
       iterate: Find the subspace from the rows and the 32 strongest coordinates by two
         rounds of subspace iteration, instead of decomposing the whole kernel.
     """
     import torch
     from torch.nn.functional import normalize
 
-    x_end, label_s = torch.from_numpy(x), torch.from_numpy(labels)
     z_end = normalize(x_end, dim=-1)
     z_end = z_end - z_end.mean(1, keepdim=True)
     kernel_edd = torch.tanh(z_end.mT @ z_end)
@@ -108,11 +119,7 @@ def torch_tasks(x: np.ndarray, labels: np.ndarray, *, iterate: bool) -> np.ndarr
     basis = vector_ebb.gather(2, index_ebp)
     basis = basis if block_edb is None else block_edb @ basis
     spaces = (x_end, z_end @ basis)
-    dist_enn = sum(_torch_calibrated(normalize(f, dim=-1), label_s) for f in spaces) / 2
-    s = len(labels)
-    mean_sc = torch.nn.functional.one_hot(label_s.long(), 5).float()
-    mean_sc = mean_sc / mean_sc.sum(0)
-    return (dist_enn[:, s:, :s] @ mean_sc).numpy()
+    return sum(_torch_calibrated(normalize(f, dim=-1), label_s) for f in spaces) / 2
 
 
 def _torch_block(z_end, kernel_edd):
