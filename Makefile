@@ -40,20 +40,22 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 
 PYTEST = $(BIN)/python -m pytest
+# A file's tests share what they make; the files go in the order of tests/conftest.py.
+WORKERS = -n 2 --dist loadfile --no-loadscope-reorder
 # What draws cases or an order anew; a seed that is given repeats them.
 SEED ?= $(shell date +%s)
 SEED := $(SEED)
 
 test: lint
-	$(PYTEST) -m "not slow" -n 2 --dist loadfile
+	$(PYTEST) -m "not slow" $(WORKERS)
 	@echo "slow tests: make test-slow; new random cases: make nightly;" \
 	    "kills and damage: make torture; another order: make test-random"
 
 test-slow: $(VENV)/.installed
-	$(PYTEST) -m slow -n 2 --dist loadfile
+	$(PYTEST) -m slow $(WORKERS)
 
 test-all: lint
-	$(PYTEST) -n 2 --dist loadfile
+	$(PYTEST) $(WORKERS)
 
 # With XLA_FLAGS=--xla_cpu_max_isa=AVX2, for instance, as on an older processor.
 test-core: $(VENV)/.installed
@@ -73,7 +75,7 @@ test-wheel: $(VENV)/.installed
 
 test-random: $(VENV)/.installed
 	@echo "the same order again: make test-random SEED=$(SEED)"
-	$(PYTEST) -m "not slow" -n 2 --dist loadfile -p randomly --randomly-seed=$(SEED)
+	$(PYTEST) -m "not slow" $(WORKERS) -p randomly --randomly-seed=$(SEED)
 
 # Cases of each property. What fails is kept in .hypothesis and tried first next time.
 CASES ?= 550
@@ -81,7 +83,7 @@ nightly: $(VENV)/.installed
 	@echo "the same cases again: make nightly SEED=$(SEED)"
 	RDC_JAX_TORTURE_SEED=$(SEED) RDC_JAX_CASES=$(CASES) $(PYTEST) tests \
 	    -m hypothesis --hypothesis-profile=nightly --hypothesis-seed=$(SEED) \
-	    -n 2 --dist loadfile
+	    $(WORKERS)
 
 # docs/reliability.md; KILLS in total, DAMAGES a kind of file, CASES a property.
 KILLS ?= 54

@@ -38,7 +38,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave tests of eight devices to the process that has as many."""
+    """Leave tests of eight devices to the process that has as many; it begins."""
+    # It takes long, and at the end one worker would wait for the other.
+    items.sort(key=lambda item: item.path.name != "test_devices.py")
     if DEVICES < 8:
         away = [item for item in items if item.get_closest_marker("devices8")]
         items[:] = [item for item in items if not item.get_closest_marker("devices8")]

@@ -23,14 +23,7 @@ def test_eight_devices_do_as_one(tmp_path):
     for name in [x for x in environment if x.startswith("PYTEST_")]:
         del environment[name]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            *options,
-            f"--basetemp={tmp_path}",
-            *sorted(marked),
-        ],
+        [sys.executable, "-m", "pytest", *options],
         cwd=ROOT,
         env=environment,
         capture_output=True,
