@@ -89,7 +89,8 @@ def _paper() -> ml_collections.ConfigDict:
             "arch": "resnet10",
             "conv": "auto",
             "dtype": "float32",  # Or bfloat16.
-            "init_from": "",  # Checkpoint whose backbone to start from.
+            "init_from": "",  # Checkpoint whose backbone and head to start from.
+            "frozen_views": 0,  # 1 or more: train the head alone, on so many views.
             # Objective: one of run_pretrain.py --list, or of a plugin.
             "method": "cross_entropy",
             "plugins": "",  # Python files: objectives, backbones, sources.

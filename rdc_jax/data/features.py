@@ -4,18 +4,18 @@ import itertools
 import math
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Float32, UInt8
+from jaxtyping import Array, Float, Float32, Shaped
 
 from rdc_jax.data import store
 from rdc_jax.data.pixels import PixelCache, cache_name
 from rdc_jax.runtime.progress import Progress
 
-FeatureFn = Callable[[UInt8[Array, "b h w 3"]], Float[Array, "b ..."]]
+FeatureFn = Callable[..., Float[Array, "b ..."]]
 
 
 def feature_cache(
@@ -27,6 +27,7 @@ def feature_cache(
     cache_dir: str | os.PathLike[str],
     batch_size: int = 256,
     sharding: jax.sharding.Sharding | None = None,
+    beside: Sequence[Shaped[np.ndarray, " n"]] = (),
 ) -> Float32[np.ndarray, "n ..."]:
     """Features of every image of a data set, computed once and kept.
 
@@ -44,12 +45,14 @@ def feature_cache(
       cache_dir: Folder of the cache; made where it is missing.
       batch_size: Images at a time.
       sharding: Where to put a batch; by default, on one device.
+      beside: Arrays of a number an image, which ``feature_fn`` takes after the images.
 
     Returns:
       The features, memory-mapped and read-only.
     """
-    shape = (batch_size, *pixels.images.shape[1:])
-    out = jax.eval_shape(feature_fn, jax.ShapeDtypeStruct(shape, np.uint8))
+    inputs = (pixels.images, *beside)
+    shapes = [jax.ShapeDtypeStruct((batch_size, *x.shape[1:]), x.dtype) for x in inputs]
+    out = jax.eval_shape(feature_fn, *shapes)
     fields = {
         "images": pixels.fingerprint,
         "weights": weights_fingerprint,
@@ -59,10 +62,11 @@ def feature_cache(
     }
 
     def compute(start: int) -> Array:
-        rows = pixels.images[start : start + batch_size]
-        batch = np.zeros(shape, np.uint8)
-        batch[: len(rows)] = rows
-        return feature_fn(jax.device_put(batch, sharding))[: len(rows)]
+        rows = [x[start : start + batch_size] for x in inputs]
+        batch = [np.zeros(x.shape, x.dtype) for x in shapes]
+        for whole, part in zip(batch, rows, strict=True):
+            whole[: len(part)] = part
+        return feature_fn(*jax.device_put(batch, sharding))[: len(rows[0])]
 
     def build(notes: dict[str, Any]) -> Iterator[Float32[np.ndarray, "b ..."]]:
         batches = map(compute, range(0, len(pixels), batch_size))

@@ -35,7 +35,8 @@ class PixelCache:
       name: Of the data set.
       split: Of the data set.
       class_names: One name a class.
-      images: RGB, memory-mapped where they come from ``pixel_cache``.
+      images: RGB, memory-mapped where they come from ``pixel_cache``; or what a network
+        makes of each image.
       labels: Index into ``class_names``.
       aspects: Width over height of each image before it was squeezed into a square.
       rows: Each image's row in the image set, for its ``locate``.
@@ -45,7 +46,7 @@ class PixelCache:
     name: str
     split: str
     class_names: tuple[str, ...]
-    images: UInt8[np.ndarray, "n size size 3"]
+    images: UInt8[np.ndarray, "n size size 3"] | Float32[np.ndarray, "n ..."]
     labels: Int32[np.ndarray, "n"]
     aspects: Float32[np.ndarray, "n"]
     rows: Int64[np.ndarray, "n"]

@@ -25,7 +25,7 @@ class OptimiserOptions:
       warmup_steps: Steps of linear rise to the highest rate.
       momentum: Of SGD.
       weight_decay: On kernels only, not on biases or batch-norm parameters.
-      backbone: Multiple of the rate for the backbone's weights.
+      backbone: Multiple of the rate for the backbone's weights; with 0 they stay.
     """
 
     name: str
@@ -82,6 +82,8 @@ def make_optimiser(
     made = _by_name(options, schedule)
     if options.backbone == 1:
         return made
+    if options.backbone == 0:  # No state is kept for what does not move.
+        made = optax.masked(made, _is_of_others)
     slower = optax.masked(optax.scale(options.backbone), _is_of_backbone)
     return optax.chain(made, slower)
 
@@ -149,6 +151,10 @@ def _is_of_backbone(params: Any) -> Any:
         part: jax.tree.map(lambda _, mine=part == "backbone": mine, tree)
         for part, tree in params.items()
     }
+
+
+def _is_of_others(params: Any) -> Any:
+    return jax.tree.map(lambda mine: not mine, _is_of_backbone(params))
 
 
 def _is_kernel(params: Any) -> Any:

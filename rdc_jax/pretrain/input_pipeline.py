@@ -29,11 +29,13 @@ class RunImages(NamedTuple):
     Attributes:
       base: Of the base classes, to train on.
       held_out: Of the classes of validation; None without validation.
+      cache_dir: Where they are.
       others: Of the domains beside the training source, for objectives on several.
     """
 
     base: PixelCache
     held_out: PixelCache | None
+    cache_dir: str
     others: tuple[PixelCache, ...] = ()
 
     @property
@@ -67,6 +69,7 @@ def open_images(options: Options, workdir: pathlib.Path) -> RunImages:
     return RunImages(
         decode(base),
         None if held_out is None else decode(held_out),
+        cache_dir,
         tuple(map(decode, others)),
     )
 

@@ -109,6 +109,8 @@ class Options:
       image_size: Size of the crops, and of the images of validation.
       stored_size: Edge of the squares in which decoded images are kept; 0 means that
         from which the test transform crops.
+      frozen_views: With 0 the backbone trains too. Else it stays as it is, and the head
+        trains on what it makes of so many versions of each image, computed once.
       phases: Smaller crops for the beginning of the run.
       epochs: Number of epochs.
       steps_per_epoch: Steps of an epoch; 0 means those of a pass over the images.
@@ -140,6 +142,7 @@ class Options:
     plugins: tuple[str, ...]
     image_size: int
     stored_size: int
+    frozen_views: int
     phases: Phases
     epochs: int
     steps_per_epoch: int
@@ -162,6 +165,17 @@ class Options:
             at_least(name, getattr(self, name), 1)
         for name in ("stored_size", "steps_per_epoch", "checkpoint_every", "seed"):
             at_least(name, getattr(self, name), 0)
+        at_least("frozen_views", self.frozen_views, 0)
+        if self.frozen_views and not self.init_from:
+            raise UserError(
+                f"config.frozen_views={self.frozen_views} trains on the features of a "
+                "network: say of which one by --config.init_from"
+            )
+        if self.frozen_views and len(self.phases) > 1:
+            raise UserError(
+                f"config.phases={self.phases} change the size of crops, but a network "
+                "that stays as it is embeds them once: set --config.phases="
+            )
         at_least("episode.way", self.episode.most_ways, 2)
         below_one("label_smoothing", self.label_smoothing)
         below_one("ema", self.ema)
@@ -181,6 +195,7 @@ class Options:
         return cls(
             # Configs from before there were plugins have no such field.
             plugins=words("plugins", values.pop("plugins", ""), empty=True),
+            frozen_views=values.pop("frozen_views", 0),  # Nor this one.
             phases=parse_phases(values.pop("phases"), values["image_size"]),
             optimiser=OptimiserOptions(**values.pop("optimiser")),
             episode=episode,

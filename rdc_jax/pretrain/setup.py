@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,16 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from rdc_jax.methods.optimiser import make_optimiser, make_schedule
-from rdc_jax.models.load import load_backbone
+from rdc_jax.models.load import load_model
 from rdc_jax.models.model import Model, Variables
 from rdc_jax.models.preprocessing import Preprocessing
+from rdc_jax.pretrain import frozen
 from rdc_jax.pretrain.input_pipeline import RunImages, images_a_step, make_batches
-from rdc_jax.pretrain.objectives import get_objective
+from rdc_jax.pretrain.objectives import Objective, get_objective
 from rdc_jax.pretrain.options import Options, crop_sizes
 from rdc_jax.pretrain.step import TrainState, TrainStep, create_state, make_train_step
 from rdc_jax.pretrain.validation import make_validate
 from rdc_jax.runtime import processes
 from rdc_jax.runtime.errors import UserError
+
+_log = logging.getLogger(__name__)
 
 # Folded into the run's key, one number for each use of it.
 _WEIGHTS, _STEPS = 0, 1
@@ -48,15 +52,22 @@ class Run:
         Raises:
           UserError: The parts do not fit together.
         """
-        self._given: Variables = {}
-        if options.init_from:
-            options, self._given = _begin_from(options)
-        self.options, self._images = options, images
+        start = load_model(options.init_from) if options.init_from else None
+        if start is not None:
+            options = _as_of(start, options)
+        self.options = options
         self.layout = processes.make_layout()
         class_names = images.base.class_names
         self.objective = get_objective(options.method)(options, len(class_names))
         spec = self.objective.spec
         _ = Model(spec, {}).backbone  # Fails on a wrong name.
+        self._given = {} if start is None else _given(start, self.objective, options)
+        embedded = options.frozen_views > 0
+        if embedded:
+            frozen.check(self.objective, options)
+            model = Model(spec, self._given)
+            images = frozen.embed_images(images, model, options)
+        self._images = images
         self.batch_size = images_a_step(options, self.objective, len(images.base))
         steps_per_pass = len(images.base) // self.batch_size
         self.steps_per_epoch = options.steps_per_epoch or steps_per_pass
@@ -66,9 +77,13 @@ class Run:
         self.validate = None
         if images.held_out is not None:
             self.validate = make_validate(
-                self.objective, images.held_out, options, self.layout
+                *(self.objective, images.held_out, options, self.layout),
+                embedded=embedded,
             )
-        self._optimiser = make_optimiser(options.optimiser, self.schedule)
+        moves = options.optimiser
+        if embedded:
+            moves = dataclasses.replace(moves, backbone=0.0)
+        self._optimiser = make_optimiser(moves, self.schedule)
         if own := getattr(self.objective, "optimiser", None):
             self._optimiser = own(self._optimiser)
         self.metadata = {
@@ -93,7 +108,9 @@ class Run:
             decoder = {"decoder": spec.decoder, "decoder_options": options_of}
             self.metadata.update(decoder)
         step = functools.partial(make_train_step, self.objective, self._optimiser)
-        step = functools.partial(step, layout=self.layout, ema=options.ema)
+        step = functools.partial(
+            step, layout=self.layout, ema=options.ema, embedded=embedded
+        )
         self.train_step: Callable[[int], TrainStep] = functools.cache(step)
         key = jax.random.key(options.seed)
         self._weights_key = jax.random.fold_in(key, _WEIGHTS)
@@ -123,15 +140,14 @@ class Run:
         return step == self.total_steps or (every > 0 and step % every == 0)
 
 
-def _begin_from(options: Options) -> tuple[Options, Variables]:
-    """Options with the architecture of the backbone to begin from, and its weights.
+def _as_of(model: Model, options: Options) -> Options:
+    """Options with the architecture of the model to begin from.
 
     Images are decoded as for any run; the network's own colours stay.
 
     Raises:
       UserError: It is another architecture than the run's.
     """
-    model = load_backbone(options.init_from)
     if model.arch != options.arch:
         raise UserError(
             f"{options.init_from} is a {model.arch}, the run's backbone is a "
@@ -139,9 +155,39 @@ def _begin_from(options: Options) -> tuple[Options, Variables]:
             "--config.init_from"
         )
     own = model.preprocessing
-    changed = dataclasses.replace(
+    return dataclasses.replace(
         options,
         arch_options=model.spec.arch_options,
         preprocessing=Preprocessing(mean=own.mean, std=own.std),
     )
-    return changed, model.variables
+
+
+def _given(model: Model, objective: Objective, options: Options) -> Variables:
+    """The weights to begin from: the backbone's, and those of a head of the same name.
+
+    Raises:
+      UserError: The head is for other tasks or images.
+    """
+    name = objective.spec.head
+    # The classes of a classifier are its own.
+    both = name not in (None, "linear") and model.spec.head == name
+    given = {
+        kind: {part: tree[part] for part in parts}
+        for kind, tree in model.variables.items()
+        if (parts := sorted({"backbone", *(["head"] if both else [])} & tree.keys()))
+    }
+    if not both:
+        return given
+    init = functools.partial(objective.init, size=options.image_size)
+    drawn = Model(objective.spec, jax.eval_shape(init, jax.random.key(0)))
+    here, there = (
+        jax.tree.map(jnp.shape, x.variables_of("head")) for x in (drawn, model)
+    )
+    if here != there:
+        raise UserError(
+            f"the {name} head of {options.init_from} is for tasks of other ways or "
+            f"images of another size than {options.image_size} pixels: set "
+            "--config.episode.way and --config.image_size as in that run"
+        )
+    _log.info("the %s head begins from %s", name, options.init_from)
+    return given

@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, UInt8
 
 from rdc_jax.data.transforms import train_batch
 from rdc_jax.models.model import Variables
-from rdc_jax.pretrain.objectives import Batch, Objective, gradients
+from rdc_jax.pretrain.objectives import Batch, Embedded, Objective, gradients
 from rdc_jax.runtime.processes import Layout
 
 # Folded into a step's key for its loss. Images fold in their place in the batch, which
@@ -101,6 +101,7 @@ def make_train_step(
     *,
     layout: Layout,
     ema: float = 0.0,
+    embedded: bool = False,
 ) -> TrainStep:
     """Compile one step at one size of crop.
 
@@ -113,6 +114,7 @@ def make_train_step(
       size: Edge of the crops.
       layout: The state is replicated, the batch sharded.
       ema: Decay of the average, if the state has one.
+      embedded: Stored are not images but what the network makes of versions of them.
 
     Returns:
       A function of the run's key, the state, and stored images with ``label`` and
@@ -125,9 +127,13 @@ def make_train_step(
     ) -> tuple[TrainState, Float[Array, ""]]:
         # A function of the seed and the step alone, so a resumed run draws the same.
         key = jax.random.fold_in(key, state.step)
-        images = augment(key, stored["image"], stored["aspect"], size)
-        batch, old = Batch(images, stored["label"]), state.variables
-
+        batch: Batch
+        if embedded:
+            batch = Embedded(one_version(key, stored["image"]), stored["label"])
+        else:
+            images = augment(key, stored["image"], stored["aspect"], size)
+            batch = Batch(images, stored["label"])
+        old = state.variables
         loss_key = jax.random.fold_in(key, _LOSS)
         (loss, aux), grads = gradients(objective, old, batch, loss_key, state.step)
         updates, opt_state = optimiser.update(grads, state.opt_state, old["params"])
@@ -166,6 +172,15 @@ def augment(
     places_b = jnp.arange(jnp.shape(images)[0])
     keys_b = jax.vmap(lambda place: jax.random.fold_in(key, place))(places_b)
     return train_batch(keys_b, images, size, aspect=aspects)
+
+
+def one_version(
+    key: PRNGKeyArray, rows_bv: Float[ArrayLike, "b v ..."]
+) -> Float[Array, "b ..."]:
+    """Draw one of the versions of each image."""
+    rows_bv = jnp.asarray(rows_bv)
+    b, v = rows_bv.shape[:2]
+    return rows_bv[jnp.arange(b), jax.random.randint(key, (b,), 0, v)]
 
 
 def mean_metrics(sums: Sums) -> dict[str, float]:

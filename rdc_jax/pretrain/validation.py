@@ -32,8 +32,17 @@ def make_validate(
     pixels: PixelCache,
     options: Options,
     layout: processes.Layout,
+    *,
+    embedded: bool = False,
 ) -> Validate:
     """Prepare the validation of a run: the same tasks each time.
+
+    Args:
+      objective: It says which method answers.
+      pixels: Images of the held-out classes.
+      options: Of the run.
+      layout: Of the devices.
+      embedded: ``pixels`` has what the network makes of images.
 
     Returns:
       A function from variables to named accuracies in percent.
@@ -57,7 +66,9 @@ def make_validate(
 
     def validate(variables: Variables) -> dict[str, float]:
         model = Model(objective.spec, variables)
-        feat_nd = _embed_all(functools.partial(embed, model), pixels.images, layout)
+        feat_nd = pixels.images
+        if not embedded:
+            feat_nd = _embed_all(functools.partial(embed, model), feat_nd, layout)
         return {
             f"val_{way}way_{shot}shot": 100
             * float(_accuracy(method, way, shot, model, feat_nd, tasks))

@@ -49,6 +49,19 @@ def test_features_are_those_of_each_image(tmp_path, length):
     np.testing.assert_allclose(feat_nd, _expected(pixels), rtol=1e-5, atol=1e-3)
 
 
+def test_numbers_of_each_image_come_with_it(tmp_path):
+    pixels = fake_pixels(50)
+    network, places = Network(), np.arange(50)
+
+    def apply(images, places_b, aspects_b):
+        return network(images) + (places_b * aspects_b)[:, None]
+
+    beside = (places, pixels.aspects)
+    feat_nd = _features(pixels, apply, tmp_path, beside=beside)
+    want = _expected(pixels) + (places * pixels.aspects)[:, None]
+    np.testing.assert_allclose(feat_nd, want, rtol=1e-5, atol=1e-3)
+
+
 def test_one_batch_shape_and_one_compilation(tmp_path):
     network = Network()
     _features(fake_pixels(50), network, tmp_path)

@@ -109,3 +109,16 @@ def test_the_backbone_may_move_at_a_multiple_of_the_rate(name):
             slower["backbone"][leaf], 0.1 * plain["backbone"][leaf], rtol=1e-6
         )
         np.testing.assert_array_equal(slower["head"][leaf], plain["head"][leaf])
+
+
+def test_a_backbone_at_rate_zero_stays_and_has_no_state():
+    params = {"backbone": PARAMS, "head": PARAMS}
+    options = dataclasses.replace(SGD, name="adam", backbone=0.0)
+    optimiser = make_optimiser(options, make_schedule(options, 10))
+    state = optimiser.init(params)
+    updates, _ = optimiser.update({"backbone": GRADS, "head": GRADS}, state, params)
+    assert all(not np.any(leaf) for leaf in jax.tree.leaves(updates["backbone"]))
+    assert all(np.any(leaf) for leaf in jax.tree.leaves(updates["head"]))
+    one = make_optimiser(options, make_schedule(options, 10)).init({"head": PARAMS})
+    sizes = [sum(map(np.size, jax.tree.leaves(x))) for x in (state, one)]
+    assert sizes[0] == sizes[1]

@@ -17,6 +17,7 @@ from rdc_jax.pretrain.objectives.base import Aux as Aux
 from rdc_jax.pretrain.objectives.base import Batch as Batch
 from rdc_jax.pretrain.objectives.base import Batches as Batches
 from rdc_jax.pretrain.objectives.base import Domains as Domains
+from rdc_jax.pretrain.objectives.base import Embedded as Embedded
 from rdc_jax.pretrain.objectives.base import Objective as Objective
 from rdc_jax.pretrain.objectives.base import Wrapper as Wrapper
 from rdc_jax.pretrain.objectives.base import classify as classify

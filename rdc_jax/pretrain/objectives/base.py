@@ -35,6 +35,10 @@ class Batch(NamedTuple):
     labels: Int[Array, " b"]
 
 
+class Embedded(Batch):
+    """A batch whose ``images`` are what a network that stays as it is makes of them."""
+
+
 class Domains(NamedTuple):
     """Which batches an objective on several source domains takes.
 
@@ -78,6 +82,9 @@ class Objective(Protocol):
     it does: ``gradients(variables, batch, key, step)`` gives ``(loss, aux), grads`` in
     the place of ``jax.value_and_grad`` of ``loss``, and ``optimiser(of_run)`` the optax
     transformation for these.
+
+    One whose loss sees nothing of the network but what its head takes says
+    ``takes_embedded = True``, and may be given an ``Embedded`` batch.
     """
 
     @property

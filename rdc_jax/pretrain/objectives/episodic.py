@@ -44,6 +44,11 @@ class Episodic:
         head: Any = Model(self.spec, {}).head
         return head
 
+    @property
+    def takes_embedded(self) -> bool:
+        """Unless something acts within the network."""
+        return self.spec.network is None
+
     def init(self, key: PRNGKeyArray, size: int) -> Variables:
         """Draw the weights of backbone and head."""
         keys, images = jax.random.split(key), jnp.zeros((1, size, size, 3))
@@ -86,7 +91,10 @@ class Episodic:
     ) -> tuple[Model, Episode, dict[str, Any]]:
         """Give the model, the task as its head takes it, and ``batch_stats``."""
         model, labels_b = Model(self.spec, variables), batch.labels
-        rows, batch_stats = model.inputs(self.head.inputs, batch.images, train, key)
+        if isinstance(batch, base.Embedded):
+            rows, batch_stats = batch.images, variables.get("batch_stats", {})
+        else:
+            rows, batch_stats = model.inputs(self.head.inputs, batch.images, train, key)
         s = self.way * self.shot
         episode = make_episode(
             *(rows[:s], labels_b[:s], rows[s:], self.way), query_labels=labels_b[s:]

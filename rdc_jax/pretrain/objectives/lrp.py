@@ -42,6 +42,11 @@ class ExplanationGuided(base.Wrapper):
 
     own_metrics: ClassVar[tuple[str, ...]] = ("explained_loss",)
 
+    @property
+    def takes_embedded(self) -> bool:
+        """As the graph network's own loss."""
+        return self.inner.takes_embedded
+
     def loss(
         self,
         variables: Variables,
