@@ -18,10 +18,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from evaluate import SPEC, make_options
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+from jax.extend.core import Jaxpr, JaxprEqn
 
 import rdc_jax
 from rdc_jax import models
+from rdc_jax.core.batching import inner_jaxprs
 from rdc_jax.evaluation import adapting
 from rdc_jax.models import weights
 from rdc_jax.models.vit import ViT
@@ -55,7 +56,7 @@ def cost(jaxpr: Jaxpr, times: int = 1) -> Cost:
             total.update(bytes=times * moved)
         elif name.startswith(SLOW):
             total[f"{name} {list(eqn.outvars[0].aval.shape)}"] += times
-        inner = list(_inner(eqn))
+        inner = list(inner_jaxprs(eqn))
         if name == "cond":  # The last is what is not for the CPU.
             inner = inner[-1:]
         for sub in inner:
@@ -73,21 +74,10 @@ def _trips(eqn: JaxprEqn) -> int:
 
 
 def _all(eqn: JaxprEqn) -> Iterator[JaxprEqn]:
-    for jaxpr in _inner(eqn):
+    for jaxpr in inner_jaxprs(eqn):
         for inside in jaxpr.eqns:
             yield inside
             yield from _all(inside)
-
-
-def _inner(eqn: JaxprEqn) -> Iterator[Jaxpr]:
-    for leaf in jax.tree.leaves(
-        list(eqn.params.values()),
-        is_leaf=lambda x: isinstance(x, (ClosedJaxpr, Jaxpr)),
-    ):
-        if isinstance(leaf, ClosedJaxpr):
-            yield leaf.jaxpr
-        elif isinstance(leaf, Jaxpr):
-            yield leaf
 
 
 def _dot(eqn: JaxprEqn) -> tuple[int, int]:

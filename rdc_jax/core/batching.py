@@ -117,7 +117,7 @@ def peak_bytes(jaxpr: Jaxpr) -> int:
     made: dict[Any, int] = {}
     live = peak = 0
     for time, eqn in enumerate(jaxpr.eqns):
-        inner = max((peak_bytes(sub) for sub in _inner_jaxprs(eqn)), default=0)
+        inner = max((peak_bytes(sub) for sub in inner_jaxprs(eqn)), default=0)
         made |= {var: _bytes(var) for var in eqn.outvars}
         live += sum(_bytes(var) for var in eqn.outvars)
         peak = max(peak, live + inner)
@@ -126,7 +126,8 @@ def peak_bytes(jaxpr: Jaxpr) -> int:
     return peak
 
 
-def _inner_jaxprs(eqn: JaxprEqn) -> Iterator[Jaxpr]:
+def inner_jaxprs(eqn: JaxprEqn) -> Iterator[Jaxpr]:
+    """Give the programs that an equation calls: of a loop, a branch, a jit."""
     for leaf in jax.tree.leaves(
         list(eqn.params.values()),
         is_leaf=lambda x: isinstance(x, (ClosedJaxpr, Jaxpr)),

@@ -1,5 +1,6 @@
 """What methods on prepared features share: the task they see, and its arithmetic."""
 
+import abc
 import dataclasses
 import math
 from typing import NamedTuple
@@ -147,9 +148,9 @@ class PreparedMethod(FeatureMethod):
         dist_qc = jnp.where(rows.valid[s:, None], dist_qc, filler_q1)
         return dist_qc.astype(float_dtype(task.query))
 
+    @abc.abstractmethod
     def distances(self, task: PreparedTask) -> Float[Array, "q c"]:
         """Class distances, of any value for rows and classes that do not count."""
-        raise NotImplementedError
 
 
 def inner(a_nd: Float[Array, "n d"], b_md: Float[Array, "m d"]) -> Float[Array, "n m"]:

@@ -5,17 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import tiny
+from methods.adapted import QUERY, SHOT, WAY, make_model, make_task
 
 import rdc_jax
 from rdc_jax.data.transforms import test_batch as transformed
 from rdc_jax.data.transforms import train_batch
-from rdc_jax.methods import Task, get_method
+from rdc_jax.methods import get_method
 from rdc_jax.methods.finetune_options import FinetuneOptions
-from rdc_jax.models.model import wrap
 
-WAY, SHOT, QUERY, STEPS = 3, 2, 4, 3
+STEPS = 3
 PARAMS = rdc_jax.RDCParams(k=4, k2=3, dim=4)
-NETWORK = tiny.TinyNet()
 SEVERAL = {
     "rows": "queries",
     "total": "sum",
@@ -40,22 +39,12 @@ READINGS += [
 
 @pytest.fixture(scope="module")
 def model():
-    shape = jnp.zeros((1, tiny.SIZE, tiny.SIZE, 3))
-    start = jax.jit(NETWORK.init)(jax.random.key(0), shape)
-    stats = {"norm": {"mean": jnp.full(8, 0.05), "var": jnp.full(8, 0.4)}}
-    return wrap(NETWORK, {"params": start["params"], "batch_stats": stats})
+    return make_model()
 
 
 @pytest.fixture(scope="module")
 def task():
-    rng = np.random.default_rng(0)
-    labels_n = np.r_[np.repeat(np.arange(WAY), SHOT), np.tile(np.arange(WAY), QUERY)]
-    colour_c = rng.integers(60, 190, (WAY, 1, 1, 3))
-    noise = rng.integers(-60, 60, (len(labels_n), 20, 20, 3))
-    images = (colour_c[labels_n] + noise).clip(0, 255).astype(np.uint8)
-    s = WAY * SHOT
-    arrays = map(jnp.asarray, (images[:s], labels_n[:s], images[s:]))
-    return Task(*arrays, num_classes=WAY, key=jax.random.key(3))
+    return make_task()
 
 
 def name_of(readings):
